@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Libraries that are linked. libcurl is not among them: it is loaded at run time when a token
+# must be fetched, since linking it costs milliseconds of every start.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# lw_find(NAME MODULE): the target lw_NAME from a pkg-config module, its headers as system ones.
+function(lw_find name module)
+    pkg_check_modules(lw_${name}_pc REQUIRED IMPORTED_TARGET ${module})
+    add_library(lw_${name} INTERFACE)
+    target_include_directories(lw_${name} SYSTEM INTERFACE ${lw_${name}_pc_INCLUDE_DIRS})
+    target_link_libraries(lw_${name} INTERFACE PkgConfig::lw_${name}_pc)
+endfunction()
+
+lw_find(uv "libuv>=1.44")
+lw_find(yaml "yaml-0.1>=0.2.5")
+lw_find(jansson "jansson>=2.14")
+if(LANEWAY_KAFKA)
+    lw_find(rdkafka "rdkafka>=2.0.2")
+endif()
