@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+# Apache Kafka (KRaft, combined broker and controller nodes) as a test broker; sourced by tools/broker.
+#
+# Owns the jars (one copy per user, in the cache), the state folder and the processes it started.
+# Ports are chosen, never fixed, below the range that the system gives to clients: a client that
+# dials a dead broker's port could otherwise be given that very port and keep it from coming back.
+# A process is known by pid and start time together, so a reused pid is never killed.
+# Every node also has a PLAINTEXT listener, for probes and administration; --tls and --sasl add
+# the one that is tested.
+
+kafka_version=4.3.1
+kafka_client_version=2.16.1
+kafka_here=$broker_root/tools/broker.d
+kafka_jars=$broker_cache/kafka-$kafka_version
+kafka_venv=$broker_cache/python-confluent-kafka-$kafka_client_version
+kafka_ready_s=40
+
+kafka_help() {
+    cat >&2 <<'EOF'
+tools/broker kafka COMMAND [OPTION...]
+  start      start it, or find it running; prints the bootstrap address
+  address    print the bootstrap address; --plain: of the listener without TLS and SASL
+  status     say what runs; exit 0 if all nodes do, 1 if not
+  kill       SIGKILL, and wait until dead (--node N: only that node)
+  restart    start what is dead on the same data and ports, wait until a write is accepted
+  stop       SIGTERM, SIGKILL after 10 s; removes the state unless --keep
+  log        print the log of node 1 (--node N)
+  properties print what a client must set, one key=value a line
+  python     print a Python interpreter that has confluent-kafka
+  topic NAME PARTITIONS [key=value...] | offsets GROUP | end TOPIC | admin ARG...
+             tests/support/kafka_admin.py against this broker
+options: --tls, --sasl   another broker of its own, with that listener
+         --nodes N       with start: a cluster of N nodes (default 1)
+         --set KEY=VALUE with start: one more line of server.properties
+         --auto-create   with start: topics are created on first use
+environment: KAFKA_BOOTSTRAP (use that broker), LANEWAY_BROKER_DIR, LANEWAY_CACHE
+EOF
+}
+
+# --- what it needs ---------------------------------------------------------------------------
+
+kafka_has_command() {
+    command -v "$1" >/dev/null || cannot "kafka needs $1, which is not installed ($2)"
+}
+
+# Puts what COMMAND makes (its last argument, a path) at TARGET, once, whoever calls at the same time.
+kafka_make_once() {
+    local target=$1
+    shift
+    [ -e "$target" ] && return
+    mkdir -p "$broker_cache"
+    (
+        flock 8
+        [ -e "$target" ] && exit 0
+        rm -rf "$target.new"
+        "$@" "$target.new" >&2 8>&- && mv "$target.new" "$target"
+    ) 8>"$target.lock"
+}
+
+kafka_fetch_jars() {
+    say "fetching Apache Kafka $kafka_version, once"
+    mkdir -p "$1" && mvn -q -B -f "$kafka_here/kafka-pom.xml" dependency:copy-dependencies \
+        -DoutputDirectory="$1" -DincludeScope=runtime
+}
+
+kafka_need_jars() {
+    kafka_has_command java "apt-get install openjdk-17-jre-headless"
+    kafka_has_command python3 "apt-get install python3"
+    kafka_has_command flock "apt-get install util-linux"
+    [ -d "$kafka_jars" ] || kafka_has_command mvn "apt-get install maven"
+    kafka_make_once "$kafka_jars" kafka_fetch_jars ||
+        cannot "the jars of Apache Kafka $kafka_version could not be fetched"
+}
+
+# The path of a venv is written into it, so it is made in place and marked when complete.
+kafka_make_venv() {
+    local python
+    say "installing confluent-kafka $kafka_client_version, once"
+    for python in python3 /usr/bin/python3; do
+        rm -rf "$kafka_venv"
+        if "$python" -m venv "$kafka_venv" &&
+            "$kafka_venv/bin/pip" -q install "confluent-kafka==$kafka_client_version"; then
+            : >"$1"
+            return
+        fi
+    done
+    return 1
+}
+
+kafka_need_python() {
+    kafka_has_command python3 "apt-get install python3-venv"
+    # A marker whose interpreter has gone, by an upgrade say, is worth nothing.
+    "$kafka_venv/bin/python" -c '' 2>/dev/null || rm -f "$kafka_venv.complete"
+    kafka_make_once "$kafka_venv.complete" kafka_make_venv ||
+        cannot "confluent-kafka $kafka_client_version could not be installed"
+}
+
+kafka_probe() { python3 "$kafka_here/kafka-probe.py" "$@"; }
+
+# --- processes -------------------------------------------------------------------------------
+
+kafka_start_time() {
+    local stat
+    { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+    set -- ${stat##*) }
+    [ "$1" != Z ] && printf '%s\n' "${20}"
+}
+
+# Prints the pid of node N if that very process lives.
+kafka_pid() {
+    local pid started
+    { read -r pid started <"$kafka_state/node-$1/pid"; } 2>/dev/null || return 1
+    [ "$(kafka_start_time "$pid")" = "$started" ] && printf '%s\n' "$pid"
+}
+
+kafka_node_numbers() {
+    local node
+    for node in "$kafka_state"/node-*; do
+        [ -d "$node" ] && printf '%s\n' "${node##*-}"
+    done
+    return 0
+}
+
+# Only the numbers that an option chose, or all.
+kafka_chosen_nodes() {
+    if [ -n "$kafka_node" ]; then
+        [ -d "$kafka_state/node-$kafka_node" ] || fail "there is no node $kafka_node"
+        printf '%s\n' "$kafka_node"
+    else
+        kafka_node_numbers
+    fi
+}
+
+kafka_wait_dead() {
+    local node=$1 tries=$2
+    while kafka_pid "$node" >/dev/null; do
+        [ "$tries" -gt 0 ] || return 1
+        tries=$((tries - 1))
+        sleep 0.05
+    done
+}
+
+kafka_signal_nodes() {
+    local signal=$1 node pid
+    for node in $(kafka_chosen_nodes); do
+        if pid=$(kafka_pid "$node"); then
+            kill "-$signal" "$pid" 2>/dev/null || true
+        fi
+    done
+}
+
+kafka_kill_nodes() {
+    local node
+    kafka_signal_nodes KILL
+    for node in $(kafka_chosen_nodes); do
+        kafka_wait_dead "$node" 400 || fail "node $node does not die"
+    done
+}
+
+kafka_run_node() {
+    local node=$1 dir=$kafka_state/node-$1 pid
+    kafka_pid "$node" >/dev/null && return
+    # No descriptor of the caller may stay open in the broker, or whoever reads our output waits for it.
+    (
+        for fd in /proc/self/fd/*; do
+            fd=${fd##*/}
+            [ "$fd" -le 2 ] || eval "exec $fd>&-"
+        done
+        exec setsid java -Xms96m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+            -Dorg.slf4j.simpleLogger.defaultLogLevel=info -Dorg.slf4j.simpleLogger.showDateTime=true \
+            -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
+            -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties"
+    ) </dev/null >>"$dir/log" 2>&1 &
+    pid=$!
+    printf '%s %s\n' "$pid" "$(kafka_start_time "$pid")" >"$dir/pid"
+}
+
+kafka_run_all() {
+    local node
+    for node in $(kafka_node_numbers); do
+        kafka_run_node "$node"
+    done
+}
+
+# Waits for the answer of a probe as long as every node lives.
+kafka_wait_ready() {
+    local until=$((SECONDS + kafka_ready_s)) node
+    while ! kafka_probe "$1" $(kafka_plain_addresses) 2>"$kafka_state/probe"; do
+        for node in $(kafka_node_numbers); do
+            kafka_pid "$node" >/dev/null || { say "node $node ended by itself"; return 1; }
+        done
+        [ "$SECONDS" -lt "$until" ] || { say "not ready after $kafka_ready_s s: $(tail -n1 "$kafka_state/probe")"; return 1; }
+        sleep 0.1
+    done
+}
+
+# --- state -----------------------------------------------------------------------------------
+
+kafka_joined() { paste -sd, -; }
+
+kafka_plain_addresses() {
+    local node
+    for node in $(kafka_node_numbers); do
+        printf '127.0.0.1:%s\n' "$(sed -n 1p "$kafka_state/node-$node/ports")"
+    done
+}
+
+kafka_addresses() {
+    local node
+    [ "$kafka_protocol" = PLAINTEXT ] && { kafka_plain_addresses; return; }
+    for node in $(kafka_node_numbers); do
+        printf '127.0.0.1:%s\n' "$(sed -n 3p "$kafka_state/node-$node/ports")"
+    done
+}
+
+kafka_make_certificates() {
+    local tls=$kafka_state/tls name
+    kafka_has_command openssl "apt-get install openssl"
+    mkdir -p "$tls"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=laneway-test-ca \
+        -keyout "$tls/ca.key" -out "$tls/ca.pem" 2>/dev/null
+    printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >"$tls/extensions"
+    for name in server client; do
+        openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout "$tls/$name.key" -out "$tls/$name.csr" 2>/dev/null
+        openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 30 \
+            -extfile "$tls/extensions" -out "$tls/$name.pem" 2>/dev/null
+    done
+    cat "$tls/server.key" "$tls/server.pem" >"$tls/server.keystore.pem"
+}
+
+# $1 node; stdin: the template; the values are the caller's variables.
+kafka_write_node() {
+    local node=$1 dir=$kafka_state/node-$1 plain controller client listeners
+    { read -r plain; read -r controller; read -r client; } <"$dir/ports"
+    listeners=PLAINTEXT://127.0.0.1:$plain
+    [ "$kafka_protocol" = PLAINTEXT ] || listeners=$listeners,CLIENT://127.0.0.1:$client
+    {
+        sed -e "s|@NODE@|$node|; s|@DATA@|$dir/data|; s|@VOTERS@|$voters|; s|@REPLICAS@|$replicas|" \
+            -e "s|@LISTENERS@|$listeners|; s|@CONTROLLER@|CONTROLLER://127.0.0.1:$controller|" \
+            -e "s|@CLIENT_PROTOCOL@|$kafka_protocol|; s|@AUTO_CREATE@|$kafka_auto_create|" \
+            "$kafka_here/kafka-server.properties"
+        case $kafka_protocol in *SSL) sed "s|@TLS@|$kafka_state/tls|" "$kafka_here/kafka-tls.properties" ;; esac
+        case $kafka_protocol in SASL*) cat "$kafka_here/kafka-sasl.properties" ;; esac
+        printf '%s\n' ${kafka_settings[@]+"${kafka_settings[@]}"}
+    } >"$dir/server.properties"
+}
+
+kafka_format_node() {
+    local dir=$kafka_state/node-$1 scram=()
+    case $kafka_protocol in
+    SASL*) scram=(--add-scram 'SCRAM-SHA-256=[name=scram,password=scram-secret]') ;;
+    esac
+    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+        -cp "$kafka_jars/*" kafka.tools.StorageTool format -t "$cluster" -c "$dir/server.properties" \
+        ${scram[@]+"${scram[@]}"} >>"$dir/log" 2>&1 || { tail -n5 "$dir/log" >&2; return 1; }
+}
+
+kafka_make_state() {
+    local node ports voters='' cluster replicas
+    rm -rf "$kafka_state"
+    replicas=$((kafka_nodes < 3 ? 1 : 3))
+    case $kafka_protocol in *SSL) mkdir -p "$kafka_state"; kafka_make_certificates ;; esac
+    cluster=$(python3 -c 'import base64, os; print(base64.urlsafe_b64encode(b"L" + os.urandom(15)).decode().rstrip("="))')
+    ports=$(kafka_probe ports $((kafka_nodes * 3)))
+    for ((node = 1; node <= kafka_nodes; node++)); do
+        mkdir -p "$kafka_state/node-$node"
+        sed -n "$((node * 3 - 2)),$((node * 3))p" <<<"$ports" >"$kafka_state/node-$node/ports"
+        voters=$voters${voters:+,}$node@127.0.0.1:$(sed -n 2p "$kafka_state/node-$node/ports")
+    done
+    for ((node = 1; node <= kafka_nodes; node++)); do
+        kafka_write_node "$node"
+        kafka_format_node "$node" || return 1
+    done
+}
+
+kafka_locked() {
+    mkdir -p "$(dirname "$kafka_state")"
+    exec 9>"$kafka_state.lock"
+    flock 9
+    "$@"
+}
+
+# --- commands --------------------------------------------------------------------------------
+
+kafka_all_run() {
+    local node nodes
+    nodes=$(kafka_node_numbers)
+    [ -n "$nodes" ] || return 1
+    for node in $nodes; do
+        kafka_pid "$node" >/dev/null || return 1
+    done
+}
+
+kafka_start() {
+    local tries
+    if ! kafka_all_run; then
+        kafka_need_jars
+        # Another program may take a port between its choice and its use; then all is begun anew.
+        for tries in 1 2 3; do
+            kafka_node='' kafka_kill_nodes
+            kafka_make_state || fail "the storage could not be formatted"
+            kafka_run_all
+            kafka_wait_ready ready && break
+            kafka_node='' kafka_kill_nodes
+            grep -q BindException "$kafka_state"/node-*/log && [ "$tries" -lt 3 ] && continue
+            tail -n 20 "$kafka_state/node-1/log" >&2
+            fail "Kafka did not start; its log is $kafka_state/node-1/log"
+        done
+    fi
+    kafka_addresses | kafka_joined
+}
+
+kafka_restart() {
+    [ -n "$(kafka_node_numbers)" ] || fail "nothing to restart: no state in $kafka_state"
+    kafka_need_jars
+    kafka_run_all
+    kafka_wait_ready write || fail "Kafka did not come back; its log is $kafka_state/node-1/log"
+    kafka_addresses | kafka_joined
+}
+
+kafka_stop() {
+    local node
+    kafka_signal_nodes TERM
+    for node in $(kafka_chosen_nodes); do
+        kafka_wait_dead "$node" 200 || say "node $node does not stop, killing it"
+    done
+    kafka_kill_nodes
+    if [ -z "$kafka_keep$kafka_node" ]; then
+        rm -rf "$kafka_state"
+    fi
+}
+
+kafka_status() {
+    local node pid
+    [ -n "$(kafka_node_numbers)" ] || { echo "not started"; return 1; }
+    for node in $(kafka_node_numbers); do
+        if pid=$(kafka_pid "$node"); then
+            echo "node $node runs, pid $pid, $(sed -n 's/^VmRSS:[[:space:]]*//p' "/proc/$pid/status")"
+        else
+            echo "node $node is dead"
+        fi
+    done
+    kafka_all_run
+}
+
+kafka_address() {
+    kafka_all_run || fail "Kafka does not run"
+    if [ -n "$kafka_plain" ]; then
+        kafka_plain_addresses | kafka_joined
+    else
+        kafka_addresses | kafka_joined
+    fi
+}
+
+kafka_properties() {
+    printf 'bootstrap.servers=%s\nsecurity.protocol=%s\n' "$(kafka_address)" "$kafka_protocol"
+    case $kafka_protocol in *SSL) printf 'ssl.ca.location=%s\n' "$kafka_state/tls/ca.pem" ;; esac
+    case $kafka_protocol in
+    SASL*) printf 'sasl.mechanism=PLAIN\nsasl.username=laneway\nsasl.password=laneway-secret\n' ;;
+    esac
+}
+
+kafka_admin() {
+    kafka_need_python
+    KAFKA_BOOTSTRAP=${KAFKA_BOOTSTRAP:-$(kafka_plain=1 kafka_address)} \
+        exec "$kafka_venv/bin/python" "$broker_root/tests/support/kafka_admin.py" "$@"
+}
+
+# A broker that the caller brought is used, never started, stopped or killed.
+kafka_foreign() {
+    case $1 in
+    start | address) printf '%s\n' "$KAFKA_BOOTSTRAP" ;;
+    status) echo "KAFKA_BOOTSTRAP=$KAFKA_BOOTSTRAP is used" ;;
+    stop) ;;
+    properties) printf 'bootstrap.servers=%s\nsecurity.protocol=PLAINTEXT\n' "$KAFKA_BOOTSTRAP" ;;
+    *) cannot "$1 is not possible with a broker that KAFKA_BOOTSTRAP names" ;;
+    esac
+}
+
+kafka_parse() {
+    local tls='' sasl=''
+    kafka_arguments=() kafka_settings=()
+    kafka_nodes=1 kafka_node='' kafka_keep='' kafka_plain='' kafka_auto_create=false
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --tls) tls=1 ;;
+        --sasl) sasl=1 ;;
+        --keep) kafka_keep=1 ;;
+        --plain) kafka_plain=1 ;;
+        --auto-create) kafka_auto_create=true ;;
+        --nodes | --node | --set)
+            [ $# -gt 1 ] || misused "$1 needs a value"
+            case $1 in
+            --nodes) kafka_nodes=$2 ;;
+            --node) kafka_node=$2 ;;
+            --set) kafka_settings+=("$2") ;;
+            esac
+            shift
+            ;;
+        *) kafka_arguments+=("$1") ;;
+        esac
+        shift
+    done
+    kafka_protocol=${sasl:+SASL_}${tls:+SSL}
+    [ -n "$tls" ] || kafka_protocol=${kafka_protocol}PLAINTEXT
+    kafka_state=${LANEWAY_BROKER_DIR:-$broker_root/build/broker/kafka}${sasl:+-sasl}${tls:+-tls}
+}
+
+broker_main() {
+    local command=${1:-help}
+    [ $# -eq 0 ] || shift
+    # What follows these three belongs to them, options too.
+    case $command in
+    admin) kafka_parse; kafka_arguments=("$@") ;;
+    *) kafka_parse "$@" ;;
+    esac
+    set -- ${kafka_arguments[@]+"${kafka_arguments[@]}"}
+    case $command in
+    start | address | status | kill | restart | stop | log | properties)
+        if [ -n "${KAFKA_BOOTSTRAP:-}" ] && [ "$kafka_protocol" = PLAINTEXT ]; then
+            kafka_foreign "$command"
+            return
+        fi
+        ;;
+    esac
+    case $command in
+    start) kafka_locked kafka_start ;;
+    kill) kafka_locked kafka_kill_nodes ;;
+    restart) kafka_locked kafka_restart ;;
+    stop) kafka_locked kafka_stop ;;
+    address | status | properties) "kafka_$command" ;;
+    log) cat "$kafka_state/node-${kafka_node:-1}/log" ;;
+    python) kafka_need_python && printf '%s\n' "$kafka_venv/bin/python" ;;
+    topic) kafka_admin create "$@" ;;
+    offsets | end) kafka_admin "$command" "$@" ;;
+    admin) kafka_admin "$@" ;;
+    help | --help | -h) kafka_help ;;
+    *) misused "kafka has no command $command" ;;
+    esac
+}
