@@ -24,7 +24,7 @@ target_compile_definitions(lw_test_compile INTERFACE LW_SOURCE_DIR="${PROJECT_SO
                            LW_BINARY_DIR="${PROJECT_BINARY_DIR}")
 
 file(GLOB support_sources CONFIGURE_DEPENDS ${LW_TESTS}/support/*.c)
-list(FILTER support_sources EXCLUDE REGEX "/c11_threads_shim\\.c$")
+list(FILTER support_sources EXCLUDE REGEX "/(c11_threads_shim|[a-z0-9_]*_main)\\.c$")
 add_library(lw_test_support STATIC ${PROJECT_BINARY_DIR}/empty.c ${support_sources})
 target_link_libraries(lw_test_support PRIVATE lw_test_compile PkgConfig::lw_cmocka_pc)
 
@@ -33,6 +33,18 @@ set(lw_tsan_shim "")
 if(LANEWAY_SANITIZE MATCHES "thread")
     set(lw_tsan_shim ${LW_TESTS}/support/c11_threads_shim.c)
 endif()
+
+# Tests that are worth a run under the thread sanitizer: several threads touch their subject.
+set(LW_TSAN_TESTS "^unit\\.(base\\.(mailbox|publish|loop|log|fault)|engines\\.|dispatcher\\.)|^mock\\.")
+
+function(lw_set_test name label timeout_s)
+    set(labels ${label})
+    if(name MATCHES "${LW_TSAN_TESTS}")
+        list(APPEND labels tsan-ok)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout_s}
+                         SKIP_RETURN_CODE 77 ENVIRONMENT "${LW_TEST_ENV}")
+endfunction()
 
 function(lw_add_unit_test source area libraries)
     file(RELATIVE_PATH path ${LW_TESTS} ${source})
@@ -53,8 +65,7 @@ function(lw_add_unit_test source area libraries)
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
     add_test(NAME ${label}.${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT 120
-                         SKIP_RETURN_CODE 77 ENVIRONMENT "${LW_TEST_ENV}")
+    lw_set_test(${label}.${name} ${label} 120)
     set_property(GLOBAL APPEND PROPERTY lw_${label}_targets ${target})
 endfunction()
 
@@ -79,10 +90,90 @@ function(lw_add_area area)
     endforeach()
 endfunction()
 
+# lw_add_script_tests(AREA LABEL TIMEOUT): tests/AREA/X.sh and X.py as AREA.X.
+function(lw_add_script_tests area label timeout_s)
+    file(GLOB scripts CONFIGURE_DEPENDS ${LW_TESTS}/${area}/*.sh ${LW_TESTS}/${area}/*.py)
+    foreach(script IN LISTS scripts)
+        get_filename_component(name ${script} NAME_WE)
+        if(name MATCHES "^_")
+            continue()
+        endif()
+        add_test(NAME ${area}.${name} COMMAND ${LW_TESTS}/support/run-script ${label} ${script}
+                 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        lw_set_test(${area}.${name} ${label} ${timeout_s})
+        if(label STREQUAL "real")
+            set_tests_properties(${area}.${name} PROPERTIES FIXTURES_REQUIRED ${area}
+                                 RESOURCE_LOCK ${area})
+        endif()
+    endforeach()
+endfunction()
+
+# Programs that tests start: tests/support/X_main.c is build/tests/support/X.
+file(GLOB support_mains CONFIGURE_DEPENDS ${LW_TESTS}/support/*_main.c)
+foreach(source IN LISTS support_mains)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_main$" "" name ${name})
+    if(name MATCHES "kafka" AND NOT LANEWAY_KAFKA)
+        continue()
+    endif()
+    add_executable(support_${name} ${source} ${lw_tsan_shim})
+    set_target_properties(support_${name} PROPERTIES OUTPUT_NAME ${name} ENABLE_EXPORTS ON
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/support)
+    target_link_libraries(support_${name} PRIVATE lw_test_compile lw_cli)
+endforeach()
+
 if(lw_cmocka_pc_FOUND)
     foreach(area base core policy dispatcher engines brokers service cli oom)
         lw_add_area(${area})
     endforeach()
 else()
     message(STATUS "cmocka is missing: unit tests are not built (run tools/setup)")
+endif()
+
+lw_add_script_tests(cli unit 120)
+lw_add_script_tests(tools unit 120)
+
+# The simulator: one executable, 2,000 seeds in an ordinary test run.
+file(GLOB sim_sources CONFIGURE_DEPENDS ${LW_TESTS}/sim/*.c)
+if(sim_sources)
+    add_executable(sim ${sim_sources})
+    set_target_properties(sim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(sim PRIVATE lw_test_compile lw_service)
+    add_test(NAME sim.seeds COMMAND sim --seeds 2000 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    lw_set_test(sim.seeds sim 900)
+endif()
+
+# Each fuzz target twice: over its corpus as an ordinary test, and by libFuzzer in preset fuzz.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${LW_TESTS}/fuzz/fuzz_*.c)
+add_custom_target(fuzz)
+foreach(source IN LISTS fuzz_sources)
+    get_filename_component(target ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name ${target})
+    add_executable(${target} ${source})
+    set_target_properties(${target} PROPERTIES
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/fuzz)
+    target_link_libraries(${target} PRIVATE lw_test_compile lw_cli)
+    add_dependencies(fuzz ${target})
+    if(LANEWAY_FUZZ)
+        target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+        target_sources(${target} PRIVATE ${LW_TESTS}/fuzz/replay.c)
+        add_test(NAME fuzz.${name} COMMAND ${target} ${LW_TESTS}/fuzz/corpus/${name})
+        lw_set_test(fuzz.${name} unit 300)
+    endif()
+endforeach()
+
+# A real Kafka, started once for all tests that want one, and stopped after them.
+if(LANEWAY_KAFKA)
+    lw_add_script_tests(kafka real 900)
+    file(GLOB kafka_scripts ${LW_TESTS}/kafka/*.sh ${LW_TESTS}/kafka/*.py)
+    if(kafka_scripts)
+        set(broker ${LW_TESTS}/support/run-script broker ${PROJECT_SOURCE_DIR}/tools/broker kafka)
+        add_test(NAME kafka.broker_start COMMAND ${broker} start)
+        add_test(NAME kafka.broker_stop COMMAND ${broker} stop)
+        lw_set_test(kafka.broker_start real 600)
+        lw_set_test(kafka.broker_stop real 60)
+        set_tests_properties(kafka.broker_start PROPERTIES FIXTURES_SETUP kafka)
+        set_tests_properties(kafka.broker_stop PROPERTIES FIXTURES_CLEANUP kafka)
+    endif()
 endif()
