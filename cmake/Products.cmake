@@ -24,8 +24,8 @@ if(cli_sources)
 endif()
 target_link_libraries(lw_cli PRIVATE lw_compile PUBLIC lw_service)
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.c)
-    add_executable(laneway ${PROJECT_SOURCE_DIR}/src/cli/main.c)
+    add_executable(laneway ${PROJECT_SOURCE_DIR}/src/cli/main.c ${LW_TSAN_SHIM})
     target_link_libraries(laneway PRIVATE lw_compile lw_cli)
-    set_target_properties(laneway PROPERTIES LW_LINK_LTO ON
+    set_target_properties(laneway PROPERTIES LW_LINK_LTO ON ENABLE_EXPORTS ${LW_EXPORTS}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 endif()

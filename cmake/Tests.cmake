@@ -28,12 +28,6 @@ list(FILTER support_sources EXCLUDE REGEX "/(c11_threads_shim|[a-z0-9_]*_main)\\
 add_library(lw_test_support STATIC ${PROJECT_BINARY_DIR}/empty.c ${support_sources})
 target_link_libraries(lw_test_support PRIVATE lw_test_compile PkgConfig::lw_cmocka_pc)
 
-# librdkafka starts its threads by C11 calls, which a thread sanitizer does not see.
-set(lw_tsan_shim "")
-if(LANEWAY_SANITIZE MATCHES "thread")
-    set(lw_tsan_shim ${LW_TESTS}/support/c11_threads_shim.c)
-endif()
-
 # Tests that are worth a run under the thread sanitizer: several threads touch their subject.
 set(LW_TSAN_TESTS "^unit\\.(base\\.(mailbox|publish|loop|log|fault)|engines\\.|dispatcher\\.)|^mock\\.")
 
@@ -58,9 +52,9 @@ function(lw_add_unit_test source area libraries)
         string(REGEX REPLACE "/mock_" "/" name ${name})
     endif()
     string(REPLACE "/" "." name ${name})
-    add_executable(${target} ${source} ${lw_tsan_shim})
+    add_executable(${target} ${source} ${LW_TSAN_SHIM})
     get_filename_component(file ${path} NAME)
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} ENABLE_EXPORTS ON
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} ENABLE_EXPORTS ${LW_EXPORTS}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
@@ -116,8 +110,8 @@ foreach(source IN LISTS support_mains)
     if(name MATCHES "kafka" AND NOT LANEWAY_KAFKA)
         continue()
     endif()
-    add_executable(support_${name} ${source} ${lw_tsan_shim})
-    set_target_properties(support_${name} PROPERTIES OUTPUT_NAME ${name} ENABLE_EXPORTS ON
+    add_executable(support_${name} ${source} ${LW_TSAN_SHIM})
+    set_target_properties(support_${name} PROPERTIES OUTPUT_NAME ${name} ENABLE_EXPORTS ${LW_EXPORTS}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/support)
     target_link_libraries(support_${name} PRIVATE lw_test_compile lw_cli)
 endforeach()

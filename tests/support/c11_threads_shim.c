@@ -16,6 +16,9 @@
 _Static_assert(sizeof(mtx_t) >= sizeof(pthread_mutex_t), "mtx_t holds a pthread mutex");
 _Static_assert(sizeof(cnd_t) >= sizeof(pthread_cond_t), "cnd_t holds a pthread condition");
 
+/* The tree is built with hidden symbols; these must be seen by librdkafka. */
+#pragma GCC visibility push(default)
+
 struct start {
     thrd_start_t run;
     void *user;
