@@ -70,4 +70,4 @@ install: build ## installs to PREFIX
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## removes the build folders
-	rm -rf build build-asan build-tsan build-fuzz build-debug build-coverage build-lint build-analyzer
+	rm -rf build build-asan build-tsan build-fuzz build-debug build-coverage build-lint build-analyzer build-ci
