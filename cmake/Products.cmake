@@ -8,7 +8,9 @@ foreach(layer IN LISTS LW_LAYERS)
 endforeach()
 
 add_library(laneway_shared SHARED ${lw_objects})
-target_link_options(laneway_shared PRIVATE $<$<NOT:$<BOOL:${LANEWAY_SANITIZE}>>:-Wl,-z,defs>)
+if(NOT LANEWAY_SANITIZE)
+    target_link_options(laneway_shared PRIVATE -Wl,-z,defs)
+endif()
 target_link_libraries(laneway_shared PRIVATE ${LW_LAYERS})
 set_target_properties(laneway_shared PROPERTIES OUTPUT_NAME laneway VERSION ${PROJECT_VERSION}
                       SOVERSION 0 LW_LINK_LTO ON LINKER_LANGUAGE C EXPORT_NAME laneway)
