@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clocks of the system, for the loop driver, the command and benches; never for the core. */
+#ifndef LW_BASE_CLOCK_H
+#define LW_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t lw_clock_monotonic_ns(void);
+int64_t lw_clock_wall_ms(void);
+/* A seed from the operating system's generator. */
+uint64_t lw_clock_seed(void);
+
+#endif

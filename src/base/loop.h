@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The libuv host: the only file that includes libuv and, with base/clock.c, the only one that
+ * reads clocks. It drives lw_host_turn, sleeps in libuv's poll, and arms one timerfd for the
+ * wheel (a uv_timer fires up to 0.7 ms late). Descriptors and the eventfd are CLOEXEC. No thread
+ * but the loop thread may call these, lw_host_post excepted. It is pollable from a foreign loop:
+ * the descriptor stays readable while deferred work or a due timer waits.
+ */
+#ifndef LW_BASE_LOOP_H
+#define LW_BASE_LOOP_H
+
+#include "base/host.h"
+
+struct lw_loop; /* begins with its host */
+
+enum lw_status lw_loop_create(uint64_t seed, struct lw_loop **ret_loop);
+void lw_loop_destroy(struct lw_loop *loop); /* NULL is fine; watches must be gone */
+struct lw_host *lw_loop_host(struct lw_loop *loop);
+/* Turns until lw_loop_stop. Sleeps only when nothing is due. */
+void lw_loop_run(struct lw_loop *loop);
+void lw_loop_stop(struct lw_loop *loop);
+/* One turn without sleeping. */
+void lw_loop_poll(struct lw_loop *loop);
+/* One turn that may sleep until `deadline` (ns, LW_NEVER allowed). */
+void lw_loop_turn_until(struct lw_loop *loop, uint64_t deadline);
+int lw_loop_fd(struct lw_loop *loop);
+
+#endif
