@@ -21,7 +21,7 @@ setup: ## installs the Debian packages that are missing
 	tools/setup --all
 
 configure:
-	@test -f $(BUILD)/build.ninja || cmake --preset release -B $(BUILD) $(CMAKE_ARGS)
+	cmake --preset release -B $(BUILD) $(CMAKE_ARGS) >/dev/null
 
 build: configure ## builds everything into build/
 	cmake --build $(BUILD) -j $(JOBS)
@@ -70,4 +70,4 @@ install: build ## installs to PREFIX
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## removes the build folders
-	rm -rf build build-asan build-tsan build-fuzz build-debug build-coverage build-lint build-analyzer build-ci
+	rm -rf build build-asan build-tsan build-fuzz build-debug build-coverage build-lint build-analyzer build-aarch64 build-ci
