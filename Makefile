@@ -57,7 +57,7 @@ coverage: ## line coverage of the unit tests, as text and HTML
 	cmake --preset coverage
 	cmake --build build-coverage -j $(JOBS)
 	ctest --test-dir build-coverage -LE real -j $(JOBS) --output-on-failure
-	gcovr -r . -f src/ --html-details build-coverage/coverage.html -s -o build-coverage/coverage.txt build-coverage
+	gcovr -r . -f src/ --html-details build-coverage/coverage.html --txt build-coverage/coverage.txt build-coverage
 	@tail -n 3 build-coverage/coverage.txt
 
 bench: build ## every bench, with its figures
