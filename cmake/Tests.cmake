@@ -18,8 +18,6 @@ set(lw_area_engines lw_engines)
 add_library(lw_test_compile INTERFACE)
 target_link_libraries(lw_test_compile INTERFACE lw_compile)
 target_include_directories(lw_test_compile INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(lw_test_compile INTERFACE
-                       -Wno-conversion -Wno-sign-conversion -Wno-null-dereference)
 target_compile_definitions(lw_test_compile INTERFACE LW_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                            LW_BINARY_DIR="${PROJECT_BINARY_DIR}")
 
