@@ -362,7 +362,11 @@ kafka_properties() {
 
 kafka_admin() {
     kafka_need_python
-    KAFKA_BOOTSTRAP=${KAFKA_BOOTSTRAP:-$(kafka_plain=1 kafka_address)} \
+    # A variant is a broker of its own: the one that the caller brought is not meant.
+    if [ -z "${KAFKA_BOOTSTRAP:-}" ] || [ "$kafka_protocol" != PLAINTEXT ]; then
+        KAFKA_BOOTSTRAP=$(kafka_plain=1 kafka_address)
+    fi
+    KAFKA_BOOTSTRAP=$KAFKA_BOOTSTRAP \
         exec "$kafka_venv/bin/python" "$broker_root/tests/support/kafka_admin.py" "$@"
 }
 
@@ -400,6 +404,8 @@ kafka_parse() {
         *) kafka_arguments+=("$1") ;;
         esac
         shift
+        # What follows the first word belongs to that word's command, options too.
+        [ "${#kafka_arguments[@]}" -eq 0 ] || { kafka_arguments+=("$@"); break; }
     done
     kafka_protocol=${sasl:+SASL_}${tls:+SSL}
     [ -n "$tls" ] || kafka_protocol=${kafka_protocol}PLAINTEXT
@@ -409,11 +415,7 @@ kafka_parse() {
 broker_main() {
     local command=${1:-help}
     [ $# -eq 0 ] || shift
-    # What follows these three belongs to them, options too.
-    case $command in
-    admin) kafka_parse; kafka_arguments=("$@") ;;
-    *) kafka_parse "$@" ;;
-    esac
+    kafka_parse "$@"
     set -- ${kafka_arguments[@]+"${kafka_arguments[@]}"}
     case $command in
     start | address | status | kill | restart | stop | log | properties)
