@@ -4,7 +4,7 @@
  * host (no globals); a host without a table (production) pays one branch per point. A rule is
  * "NAME:N:ACTION": at the N-th passage of NAME do ACTION (`fail` makes the point answer true,
  * `kill` raises SIGKILL, `abort` aborts); "NAME:pP:ACTION" does it with probability P percent by
- * the table's own seeded generator. Rules are separated by commas.
+ * the table's own seeded generator. Rules are separated by commas. Any thread may pass a point.
  */
 #ifndef LW_BASE_FAULT_H
 #define LW_BASE_FAULT_H

@@ -45,12 +45,12 @@ lw_hash_load4(const unsigned char *from)
 
 /* Folds 16 bytes at a time until 1 to 16 are left (17 or more come in). */
 static inline uint64_t
-lw_hash_blocks(const unsigned char *from, size_t size, uint64_t seed)
+lw_hash_blocks(const unsigned char *from, size_t size, uint64_t state, uint64_t secret)
 {
     for (; size > 16; from += 16, size -= 16) {
-        seed = lw_hash_mix(lw_hash_load8(from) ^ LW_HASH_P1, lw_hash_load8(from + 8) ^ seed);
+        state = lw_hash_mix(lw_hash_load8(from) ^ secret, lw_hash_load8(from + 8) ^ state);
     }
-    return seed;
+    return state;
 }
 
 /* Hashes `size` bytes; `data` may be NULL when size is 0. */
@@ -60,9 +60,10 @@ lw_hash_bytes(const void *data, size_t size, uint64_t seed)
     const unsigned char *from = (const unsigned char *)data;
     uint64_t a = 0;
     uint64_t b = 0;
-    seed ^= LW_HASH_P0;
+    uint64_t secret = seed ^ LW_HASH_P1; /* in both factors: none can be made 0 on purpose */
+    uint64_t state = seed ^ LW_HASH_P0;
     if (__builtin_expect(size > 16, 0)) {
-        seed = lw_hash_blocks(from, size, seed);
+        state = lw_hash_blocks(from, size, state, secret);
         a = lw_hash_load8(from + size - 16);
         b = lw_hash_load8(from + size - 8);
     } else if (size >= 8) {
@@ -74,7 +75,7 @@ lw_hash_bytes(const void *data, size_t size, uint64_t seed)
     } else if (size > 0) {
         a = (uint64_t)from[0] << 16 | (uint64_t)from[size >> 1] << 8 | from[size - 1];
     }
-    return lw_hash_mix(LW_HASH_P2 ^ size, lw_hash_mix(a ^ LW_HASH_P1, b ^ seed));
+    return lw_hash_mix(LW_HASH_P2 ^ size, lw_hash_mix(a ^ secret, b ^ state));
 }
 
 /* Hashes one number, such as a position. */

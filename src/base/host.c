@@ -87,11 +87,21 @@ lw_deferred_init(struct lw_deferred *deferred, void (*fn)(struct lw_deferred *))
     deferred->fn = fn;
 }
 
+/* In a turn the host looks by itself; between turns it must be told. */
+static void
+wake(struct lw_host *host)
+{
+    if (!host->is_in_turn && host->ops->wake) {
+        host->ops->wake(host);
+    }
+}
+
 void
 lw_host_defer(struct lw_host *host, struct lw_deferred *deferred)
 {
     if (lw_list_is_empty(&deferred->link)) {
         lw_list_push(&host->deferred, &deferred->link);
+        wake(host);
     }
 }
 
@@ -105,7 +115,7 @@ void
 lw_host_add_turn(struct lw_host *host, struct lw_turn *turn)
 {
     lw_list_push(&host->turns, &turn->link);
-    host->is_turn_due = true;
+    lw_host_want_turn(host);
 }
 
 void
@@ -118,6 +128,7 @@ void
 lw_host_want_turn(struct lw_host *host)
 {
     host->is_turn_due = true;
+    wake(host);
 }
 
 void

@@ -43,7 +43,11 @@ struct lw_letter {
     void (*fn)(struct lw_letter *letter);
 };
 
-typedef void (*lw_watch_fn)(int fd, int events, void *user); /* LW_READABLE | LW_WRITABLE */
+/*
+ * LW_READABLE | LW_WRITABLE. The end of a stream is readable. A descriptor in error is told once
+ * as both, and then paused until it is re-watched.
+ */
+typedef void (*lw_watch_fn)(int fd, int events, void *user);
 
 struct lw_host_ops {
     int64_t (*wall_ms)(struct lw_host *host); /* ms since 1970 */
@@ -52,6 +56,7 @@ struct lw_host_ops {
                               void *user); /* level-triggered; NULL without memory */
     void (*rewatch)(struct lw_watch *watch, int events); /* 0 pauses it */
     void (*unwatch)(struct lw_watch *watch); /* no call after this; does not close fd */
+    void (*wake)(struct lw_host *host); /* a turn is wanted, said between turns; may be NULL */
 };
 
 struct lw_host {
@@ -82,10 +87,16 @@ void lw_deferred_cancel(struct lw_deferred *deferred); /* harmless when it is no
 /* Hooks may remove themselves and others while they run; one added in a turn runs in it, last. */
 void lw_host_add_turn(struct lw_host *host, struct lw_turn *turn);
 void lw_host_remove_turn(struct lw_turn *turn);
-/* Asks for a turn without sleeping before it, for changes made outside of turns. */
+/*
+ * Asks for a turn without sleeping before it. Needed after changes made between turns that the
+ * host cannot see, such as arming a timer from the code of a foreign loop.
+ */
 void lw_host_want_turn(struct lw_host *host);
 void lw_letter_init(struct lw_letter *letter, void (*fn)(struct lw_letter *));
-/* Posts from any thread; false when that letter is on its way already. */
+/*
+ * Posts from any thread; false when that letter is on its way already. It may be posted again
+ * once its fn is called, and its memory must stay until then.
+ */
 bool lw_host_post(struct lw_host *host, struct lw_letter *letter);
 
 /*

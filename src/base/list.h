@@ -123,4 +123,24 @@ lw_queue_pop(struct lw_queue *queue)
     return node;
 }
 
+/* Takes `node`, which is in the queue, out of it. O(place): callers remove near the front. */
+static inline void
+lw_queue_remove(struct lw_queue *queue, struct lw_queue_node *node)
+{
+    struct lw_queue_node *before = NULL;
+    struct lw_queue_node *at = queue->first;
+    while (at != node) {
+        before = at;
+        at = at->next;
+    }
+    if (before) {
+        before->next = node->next;
+    } else {
+        queue->first = node->next;
+    }
+    if (queue->last == node) {
+        queue->last = before;
+    }
+}
+
 #endif
