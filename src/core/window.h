@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The receive window of one subscription: how many messages may wait here before their handler
+ * starts. It follows demand, so that priority is decided late where it matters and the urgent
+ * topic never runs dry: it doubles when the local queue ran dry while a slot was free and the
+ * broker had more; it halves when the oldest message here has waited longer than a few round
+ * trips; a topic that waits behind better ones falls to 1. Pure; `now` comes in.
+ *
+ * Stable: at most one change in a round trip, and a halving is a probe: when the queue runs dry
+ * after it, the next one comes later (slots that free in bursts need a window that covers one).
+ * Fixed profiles set minimum == maximum. The window never leaves [minimum, maximum].
+ */
+#ifndef LW_CORE_WINDOW_H
+#define LW_CORE_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lw_window {
+    uint32_t size; /* the window now */
+    uint32_t minimum;
+    uint32_t maximum;
+    bool is_probing;        /* the last change was a halving, not yet proved wrong */
+    uint64_t round_trip_ns; /* smoothed time from demand to delivery, at least 1 ms */
+    uint64_t changed_at;    /* 0: never */
+    uint64_t behind_since;  /* 0: not behind */
+    uint64_t hold_ns;       /* no halving for so long after a change */
+};
+
+void lw_window_init(struct lw_window *window, uint32_t minimum, uint32_t maximum);
+/*
+ * The local queue ran dry, a slot was free and the broker had more. A slot that a worse
+ * subscription then took was free as well: without that the window of the urgent one would never
+ * grow while others fill the gaps.
+ */
+void lw_window_on_dry(struct lw_window *window, uint64_t now);
+/* The oldest waiting message has waited since `waiting_since`. Called once per receive. */
+void lw_window_on_wait(struct lw_window *window, uint64_t waiting_since, uint64_t now);
+/* Better subscriptions took every slot while this one had work. */
+void lw_window_on_behind(struct lw_window *window, uint64_t now);
+/* One measured time from demand to first delivery. */
+void lw_window_on_round_trip(struct lw_window *window, uint64_t ns);
+
+#endif
