@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A configuration, read, checked and expanded: what the service has to build. Files, `.env`
+ * files, environment and --set are laid over each other (later wins, in that order), every value
+ * is typed by the option rows, pipelines are expanded to one subscription per topic, each with
+ * the same public options struct that a C program would fill. A configuration with an error
+ * gives no result; all errors are in the diagnostics. Nothing here connects to a broker.
+ */
+#ifndef LW_SERVICE_CONFIG_H
+#define LW_SERVICE_CONFIG_H
+
+#include "service/config_node.h"
+
+/* -- Where it comes from -------------------------------------------------------------------- */
+
+/* A file that is in memory already; `name` is shown in messages. */
+struct lw_config_text {
+    const char *name;
+    const char *text;
+    size_t size;
+};
+
+/* What the Kafka client knows about its properties; all may be NULL. */
+struct lw_config_client {
+    /* Returns NULL when the client takes it, else the client's own words (static or kept). */
+    const char *(*check)(const char *name, const char *value);
+    /* Returns the n-th property's name, NULL after the last; for suggestions. */
+    const char *(*name)(size_t index);
+    const char *version; /* "librdkafka 2.0.2" */
+};
+
+struct lw_config_source {
+    const char *const *files; /* later wins */
+    size_t file_count;
+    const struct lw_config_text *texts; /* after the files */
+    size_t text_count;
+    const char *const *env_files; /* .env files */
+    size_t env_file_count;
+    const char *const *env; /* NAME=VALUE, NULL-terminated; NULL: none */
+    const char *const *sets; /* PATH=VALUE */
+    size_t set_count;
+    const struct lw_config_client *client; /* NULL: client properties are not checked */
+    bool resolve_programs; /* an absent program is an error here, not at its start */
+};
+
+/* -- What comes out -------------------------------------------------------------------------- */
+
+enum lw_log_format { LW_LOG_FORMAT_AUTO, LW_LOG_FORMAT_TEXT, LW_LOG_FORMAT_JSON };
+
+struct lw_config_service {
+    struct lw_dispatcher_options dispatcher;
+    const char *control; /* path of the control socket; NULL: the default place */
+    enum lw_log_level log_level;
+    enum lw_log_format log_format;
+    bool logs_keys;
+};
+
+enum lw_config_broker_kind { LW_CONFIG_KAFKA, LW_CONFIG_MEMORY };
+
+struct lw_config_broker {
+    const char *name;
+    const char *url;
+    enum lw_config_broker_kind kind;
+    const char *servers; /* Kafka: "host:port,host:port" */
+    const struct lw_property *properties;
+    size_t property_count;
+    uint64_t prefetch_bytes;
+    const struct lw_node *node;
+};
+
+enum lw_config_handler_kind {
+    LW_CONFIG_PROGRAM,
+    LW_CONFIG_BUILTIN,
+    LW_CONFIG_FUNCTION
+};
+
+enum lw_config_builtin {
+    LW_BUILTIN_NOOP,
+    LW_BUILTIN_ECHO,  /* replies with the value */
+    LW_BUILTIN_SLEEP, /* blocks for value ms */
+    LW_BUILTIN_IO,    /* waits for value ms without blocking */
+    LW_BUILTIN_CPU,   /* computes value rounds */
+    LW_BUILTIN_FAIL_N /* fails the first value runs of a message, then ok */
+};
+
+struct lw_config_handler {
+    const char *name;
+    enum lw_config_handler_kind kind;
+    struct lw_subscription_options run; /* engine, threads, timeout_ms, program, ... */
+    enum lw_config_builtin builtin;
+    int64_t builtin_value;
+    const char *builtin_text; /* "sleep:5ms" */
+    const char *function;     /* the name that the program binds */
+    const struct lw_property *env; /* added to a program's environment */
+    size_t env_count;
+    const struct lw_node *node;
+};
+
+struct lw_config_pipeline {
+    const char *name;
+    const struct lw_config_broker *broker;
+    const struct lw_config_handler *handler;
+    const char *broker_name;
+    const char *handler_name;
+    const char *group;
+    const struct lw_property *properties; /* consumer.properties */
+    size_t property_count;
+    struct lw_subscription_options common; /* before topics are put in */
+    size_t first; /* its subscriptions, in lw_config.subscriptions */
+    size_t count;
+    const struct lw_node *node;
+};
+
+struct lw_config_subscription {
+    struct lw_subscription_options options; /* complete but for a function's pointer */
+    const struct lw_config_pipeline *pipeline;
+    uint32_t rank;      /* served 1st, 2nd, ...; equals share a rank */
+    bool is_rank_shared;
+    const char *dead_letter_topic; /* the conventional name put in; NULL: none */
+    const struct lw_node *node;    /* the topic's place in the file */
+};
+
+struct lw_config {
+    struct lw_config_service service;
+    struct lw_config_broker *brokers;
+    size_t broker_count;
+    struct lw_config_handler *handlers;
+    size_t handler_count;
+    struct lw_config_pipeline *pipelines;
+    size_t pipeline_count;
+    struct lw_config_subscription *subscriptions; /* in the order of the file */
+    size_t subscription_count;
+    struct lw_node *root;
+    struct lw_config_arena arena;
+};
+
+enum { LW_CONFIG_SUBSCRIPTIONS_MAX = 10000 };
+
+/*
+ * Reads, checks and expands. NULL when there is an error in *diagnostics (initialised by the
+ * caller, who prints and frees it), or without memory (is_out_of_memory). Warnings and notes may
+ * come with a result. Blocks while it reads files.
+ */
+struct lw_config *lw_config_load(const struct lw_config_source *source,
+                                 struct lw_diagnostics *diagnostics);
+void lw_config_destroy(struct lw_config *config);
+
+/* Finds by name; NULL when there is none. */
+const struct lw_config_broker *lw_config_broker(const struct lw_config *config,
+                                                const char *name);
+const struct lw_config_handler *lw_config_handler(const struct lw_config *config,
+                                                  const char *name);
+
+/* What is true of a kind of broker where the file says nothing. */
+struct lw_config_traits {
+    const char *scheme;
+    enum lw_ordering ordering;
+    bool retries_in_place;    /* what `retry` means without a retry topic */
+    bool has_nack;            /* gives one message back */
+    bool has_tiers;           /* delays by topics of their own */
+    const char *dead_letter;  /* "{topic}.dlq" */
+};
+const struct lw_config_traits *lw_config_traits(enum lw_config_broker_kind kind);
+/* How the subscription orders, the broker's default put in. */
+enum lw_ordering lw_config_ordering(const struct lw_config_subscription *subscription);
+/* True when `retry` runs the message again here. */
+bool lw_config_is_in_place(const struct lw_config_subscription *subscription);
+
+/* -- Printing ---------------------------------------------------------------------------------- */
+
+/* Appends what `run` would do, for a person. Secrets are ***. */
+void lw_config_plan_print(const struct lw_config *config, struct lw_text *out);
+/* The same for a program. */
+void lw_config_plan_json(const struct lw_config *config, struct lw_json *json);
+/* Appends the JSON Schema (draft 2020-12) of the file, indented. */
+void lw_config_schema(struct lw_text *out);
+/* Appends the reference page in Markdown (docs/configuration.md). */
+void lw_config_reference(struct lw_text *out);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading files and looking at paths for the loader. Plain descriptors: a folder, a device that
+ * never ends and a file that grows are all refused by the same bound.
+ */
+#include "service/config_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 64 * 1024, PATH_BYTES_MAX = 4096 };
+
+static const char *
+copy_reason(int code, struct lw_config_arena *arena)
+{
+    char buffer[128];
+    const char *reason = strerror_r(code, buffer, sizeof(buffer));
+    const char *copy = lw_config_arena_text(arena, reason, strlen(reason));
+    return copy ? copy : "";
+}
+
+static bool
+read_all(int fd, size_t bytes_max, struct lw_config_arena *arena, const char **ret_text,
+         size_t *ret_size, const char **ret_why)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        *ret_why = copy_reason(errno, arena);
+        return false;
+    }
+    bool is_sized = S_ISREG(info.st_mode) && info.st_size > 0;
+    if (is_sized && (uintmax_t)info.st_size > bytes_max) {
+        *ret_why = "the file is too large";
+        return false;
+    }
+    size_t capacity = is_sized ? (size_t)info.st_size + 1
+                               : (bytes_max < CHUNK_BYTES ? bytes_max + 1 : CHUNK_BYTES);
+    char *text = lw_config_arena_take(arena, capacity + 1);
+    size_t size = 0;
+    ssize_t got = 0;
+    while (text && size < capacity && (got = read(fd, text + size, capacity - size)) > 0) {
+        size += (size_t)got;
+    }
+    if (!text || got < 0) {
+        *ret_why = text ? copy_reason(errno, arena) : "";
+        return false;
+    }
+    if (size == capacity || size > bytes_max) {
+        *ret_why = "the file is too large, or grows while it is read";
+        return false;
+    }
+    text[size] = '\0';
+    *ret_text = text;
+    *ret_size = size;
+    return true;
+}
+
+bool
+lw_config_file_read(const char *path, size_t bytes_max, struct lw_config_arena *arena,
+                    const char **ret_text, size_t *ret_size, const char **ret_why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        *ret_why = copy_reason(errno, arena);
+        return false;
+    }
+    bool is_read = read_all(fd, bytes_max, arena, ret_text, ret_size, ret_why);
+    close(fd);
+    return is_read;
+}
+
+const char *
+lw_config_file_directory(const char *path, struct lw_config_arena *arena)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) {
+        return ".";
+    }
+    size_t length = slash == path ? 1 : (size_t)(slash - path);
+    return lw_config_arena_text(arena, path, length);
+}
+
+const char *
+lw_config_file_join(const char *directory, const char *path, struct lw_config_arena *arena)
+{
+    if (path[0] == '/' || strcmp(directory, ".") == 0) {
+        return path;
+    }
+    return lw_config_arena_format(arena, "%s/%s", directory, path);
+}
+
+static bool
+is_executable(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+bool
+lw_config_file_is_program(const char *name, const char *directory, const char *search)
+{
+    char path[PATH_BYTES_MAX];
+    if (strchr(name, '/')) {
+        snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : directory,
+                 name[0] == '/' ? "" : "/", name);
+        return is_executable(path);
+    }
+    for (const char *at = search ? search : "/usr/local/bin:/usr/bin:/bin"; *at;) {
+        size_t length = strcspn(at, ":");
+        snprintf(path, sizeof(path), "%.*s/%s", length > 0 ? (int)length : 1,
+                 length > 0 ? at : ".", name);
+        if (is_executable(path)) {
+            return true;
+        }
+        at += length + (at[length] == ':' ? 1 : 0);
+    }
+    return false;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of the configuration file. A row without a field (size 0) is checked by the binder
+ * and filled in by its owner: references, topics, error classes, built-in handlers.
+ */
+#include "service/config_rows.h"
+
+#include "service/config.h"
+#include "service/options.h"
+
+#define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define SERVICE(member)  FIELD(struct lw_config_service, member)
+#define BROKER(member)   FIELD(struct lw_config_broker, member)
+#define HANDLER(member)  FIELD(struct lw_config_handler, member)
+#define PIPELINE(member) FIELD(struct lw_config_pipeline, member)
+#define TOPIC(member)    FIELD(struct lw_subscription_options, member)
+#define LATER(key, text) { .name = (key), .type = LW_OPTION_LATER, .doc = (text) }
+
+static const struct lw_option_word level_words[] = { { .word = "error", .value = LW_LOG_ERROR },
+                                                     { .word = "warn", .value = LW_LOG_WARN },
+                                                     { .word = "info", .value = LW_LOG_INFO },
+                                                     { .word = "debug", .value = LW_LOG_DEBUG },
+                                                     { .word = "trace", .value = LW_LOG_TRACE },
+                                                     { 0 } };
+
+static const struct lw_option_word format_words[] = {
+    { .word = "auto", .value = LW_LOG_FORMAT_AUTO },
+    { .word = "text", .value = LW_LOG_FORMAT_TEXT },
+    { .word = "json", .value = LW_LOG_FORMAT_JSON },
+    { 0 }
+};
+
+static const struct lw_option log_rows[] = {
+    { .name = "level",
+      .type = LW_OPTION_ENUM,
+      SERVICE(log_level),
+      .reload = LW_RELOAD_LIVE,
+      .initial = "info",
+      .words = level_words,
+      .doc = "Least important level that is written." },
+    { .name = "format",
+      .type = LW_OPTION_ENUM,
+      SERVICE(log_format),
+      .reload = LW_RELOAD_LIVE,
+      .initial = "auto",
+      .words = format_words,
+      .doc = "auto: text on a terminal, JSON lines otherwise." },
+    { .name = "keys",
+      .type = LW_OPTION_BOOL,
+      SERVICE(logs_keys),
+      .reload = LW_RELOAD_LIVE,
+      .initial = "false",
+      .doc = "Write message keys into the log." },
+    { 0 }
+};
+
+const struct lw_option lw_service_rows[] = {
+    { .type = LW_OPTION_INCLUDE,
+      .offset = offsetof(struct lw_config_service, dispatcher),
+      .rows = lw_dispatcher_rows },
+    { .name = "control",
+      .type = LW_OPTION_TEXT,
+      SERVICE(control),
+      .initial_note = "NAME.sock in $XDG_RUNTIME_DIR, else /run/laneway",
+      .doc = "Path of the unix socket that status, explain, pause, resume and drain use." },
+    { .name = "log",
+      .type = LW_OPTION_GROUP,
+      .rows = log_rows,
+      .doc = "The log, on standard error." },
+    LATER("http", "The dashboard and metrics over HTTP."),
+    LATER("metrics", "Metrics over HTTP."),
+    LATER("notify", "Notifications."),
+    LATER("tracing", "Traces."),
+    LATER("audit", "The audit log."),
+    { 0 }
+};
+
+const struct lw_option lw_broker_rows[] = {
+    { .name = "url",
+      .type = LW_OPTION_TEXT,
+      BROKER(url),
+      .is_required = true,
+      .doc = "kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside this process." },
+    { .name = "properties",
+      .type = LW_OPTION_PROPERTIES,
+      BROKER(properties),
+      .count_offset = offsetof(struct lw_config_broker, property_count),
+      .doc = "Properties of the client library, spelled as there, handed to it unchanged." },
+    { .name = "prefetch_bytes",
+      .type = LW_OPTION_BYTES,
+      BROKER(prefetch_bytes),
+      .initial = "256MiB",
+      .min = 1024 * 1024,
+      .max = 1.0e15,
+      .doc = "Kafka: what the client may fetch ahead, over all partitions of a group." },
+    LATER("auth", "Tokens and key files of Pulsar."),
+    { 0 }
+};
+
+static const struct lw_option_word protocol_words[] = { { .word = "lines", .value = 0 },
+                                                        { .word = "frames", .is_later = true },
+                                                        { .word = "once", .is_later = true },
+                                                        { 0 } };
+
+const struct lw_option lw_config_handler_rows[] = {
+    { .type = LW_OPTION_INCLUDE,
+      .offset = offsetof(struct lw_config_handler, run),
+      .rows = lw_handler_rows },
+    { .name = "protocol",
+      .type = LW_OPTION_ENUM,
+      .initial = "lines",
+      .words = protocol_words,
+      .is_unbound = true,
+      .doc = "How the program is spoken to; lines: one JSON object per line." },
+    { .name = "env",
+      .type = LW_OPTION_PROPERTIES,
+      HANDLER(env),
+      .count_offset = offsetof(struct lw_config_handler, env_count),
+      .doc = "Variables added to the program's environment." },
+    { .name = "builtin",
+      .type = LW_OPTION_TEXT,
+      HANDLER(builtin_text),
+      .doc = "A handler for trials: echo, noop, sleep:5ms, io:5ms, cpu:500, fail-n:3." },
+    { .name = "function",
+      .type = LW_OPTION_TEXT,
+      HANDLER(function),
+      .doc = "Name of a C function that the embedding program binds." },
+    LATER("http", "Handlers behind HTTP."),
+    LATER("connections", "Handlers behind HTTP."),
+    LATER("plugin", "Handlers in shared objects."),
+    LATER("exit_codes", "Exit codes of protocol once."),
+    LATER("batch", "Several messages in one call."),
+    { 0 }
+};
+
+static const struct lw_option consumer_rows[] = {
+    { .name = "group",
+      .alias = "subscription",
+      .type = LW_OPTION_TEXT,
+      PIPELINE(group),
+      .is_required = true,
+      .doc = "Consumer group." },
+    { .name = "properties",
+      .type = LW_OPTION_PROPERTIES,
+      PIPELINE(properties),
+      .count_offset = offsetof(struct lw_config_pipeline, property_count),
+      .doc = "Properties of the client library for this group, such as auto.offset.reset." },
+    LATER("type", "The subscription type of Pulsar."),
+    { 0 }
+};
+
+static const struct lw_option matrix_rows[] = {
+    { .name = "name",
+      .type = LW_OPTION_TEXT,
+      .is_required = true,
+      .is_unbound = true,
+      .doc = "Topic name with one {placeholder} for each of the maps beside it." },
+    { .name = "*",
+      .type = LW_OPTION_NUMBERS,
+      .doc = "A level: names (lower-cased) with numbers. A topic's priority is the sum; the "
+             "second map must stay below the smallest gap of the first." },
+    { 0 }
+};
+
+static const struct lw_option matrix_section_rows[] = {
+    { .name = "matrix",
+      .type = LW_OPTION_GROUP,
+      .rows = matrix_rows,
+      .is_required = true,
+      .doc = "A family of topics: every combination of one or two maps." },
+    { 0 }
+};
+
+const struct lw_option lw_topic_entry_rows[] = {
+    { .name = "name",
+      .type = LW_OPTION_TEXT,
+      TOPIC(topic),
+      .is_required = true,
+      .doc = "Topic." },
+    { .name = "priority",
+      .type = LW_OPTION_INT,
+      TOPIC(priority),
+      .initial = "100",
+      .doc = "Lower is served first." },
+    { .type = LW_OPTION_INCLUDE, .rows = lw_topic_rows },
+    { 0 }
+};
+
+static const struct lw_option_word class_words[] = { { .word = "dead", .value = LW_DEAD },
+                                                     { .word = "retry", .value = LW_RETRY },
+                                                     { .word = "error", .value = LW_ERROR },
+                                                     { 0 } };
+
+static const struct lw_option error_rows[] = {
+    { .name = "codes",
+      .type = LW_OPTION_TEXTS,
+      .is_required = true,
+      .is_unbound = true,
+      .is_list_of_text = true,
+      .doc = "Numbers and ranges: [2, 10-19]." },
+    { .name = "verdict",
+      .type = LW_OPTION_ENUM,
+      .is_required = true,
+      .is_unbound = true,
+      .words = class_words,
+      .doc = "What these codes mean; where several match, dead beats retry beats error." },
+    { 0 }
+};
+
+const struct lw_option lw_pipeline_rows[] = {
+    { .name = "broker",
+      .type = LW_OPTION_TEXT,
+      PIPELINE(broker_name),
+      .is_required = true,
+      .doc = "One of brokers." },
+    { .name = "handler",
+      .type = LW_OPTION_TEXT,
+      PIPELINE(handler_name),
+      .is_required = true,
+      .doc = "One of handlers." },
+    { .name = "consumer",
+      .type = LW_OPTION_GROUP,
+      .rows = consumer_rows,
+      .is_required = true,
+      .doc = "How the topics are read." },
+    { .name = "topics",
+      .type = LW_OPTION_LIST,
+      .rows = lw_topic_entry_rows,
+      .alternative = matrix_section_rows,
+      .is_required = true,
+      .doc = "The topics: a list of names or of sections, or a matrix." },
+    { .type = LW_OPTION_INCLUDE,
+      .offset = offsetof(struct lw_config_pipeline, common),
+      .rows = lw_subscription_rows },
+    { .name = "errors",
+      .type = LW_OPTION_LIST,
+      .rows = error_rows,
+      .doc = "Classes of the codes that a handler gives with the verdict error." },
+    LATER("offsets", "Snapshots of what is done behind a gap."),
+    LATER("max_blocking", "Giving up a message that holds commits for too long."),
+    LATER("poison", "The circuit for a key that always fails."),
+    LATER("batch", "Several messages in one call."),
+    LATER("rate", "Rate limits."),
+    LATER("redrive", "Redriving dead letters."),
+    { 0 }
+};
+
+static const struct lw_option root_rows[] = {
+    { .name = "version",
+      .type = LW_OPTION_TEXT,
+      .is_unbound = true,
+      .doc = "Version of this format; 1, required." },
+    { .name = "service",
+      .type = LW_OPTION_GROUP,
+      .rows = lw_service_rows,
+      .doc = "The process." },
+    { .name = "brokers",
+      .type = LW_OPTION_MAP,
+      .rows = lw_broker_rows,
+      .is_required = true,
+      .doc = "Where messages come from and go to." },
+    { .name = "handlers",
+      .type = LW_OPTION_MAP,
+      .rows = lw_config_handler_rows,
+      .is_required = true,
+      .doc = "What is run for a message: one of program, builtin, function." },
+    { .name = "pipelines",
+      .type = LW_OPTION_MAP,
+      .rows = lw_pipeline_rows,
+      .is_required = true,
+      .doc = "Topics, the handler for them, and what happens on failure." },
+    { .name = "extensions",
+      .type = LW_OPTION_ANY,
+      .doc = "Kept for other programs, not looked at." },
+    { 0 }
+};
+
+const struct lw_option lw_config_root = { .name = "configuration",
+                                          .type = LW_OPTION_GROUP,
+                                          .rows = root_rows,
+                                          .doc = "A configuration of Laneway." };
