@@ -55,7 +55,7 @@ def wait_for(what, is_done):
 
 
 def settings(options, **more):
-    chosen = {"bootstrap.servers": options.bootstrap, "log_level": 3, **more}
+    chosen = {"bootstrap.servers": options.bootstrap, "log_level": 2, **more}
     chosen.update(setting.split("=", 1) for setting in options.X)
     return chosen
 

@@ -19,7 +19,7 @@ kafka_help() {
     cat >&2 <<'EOF'
 tools/broker kafka COMMAND [OPTION...]
   start      start it, or find it running; prints the bootstrap address
-  address    print the bootstrap address; --plain: of the listener without TLS and SASL
+  address    print the bootstrap address, also of a killed one; --plain: of the listener without TLS and SASL
   status     say what runs; exit 0 if all nodes do, 1 if not
   kill       SIGKILL, and wait until dead (--node N: only that node)
   restart    start what is dead on the same data and ports, wait until a write is accepted
@@ -172,6 +172,7 @@ kafka_run_node() {
             -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties"
     ) </dev/null >>"$dir/log" 2>&1 &
     pid=$!
+    disown "$pid"
     printf '%s %s\n' "$pid" "$(kafka_start_time "$pid")" >"$dir/pid"
 }
 
@@ -241,6 +242,8 @@ kafka_write_node() {
             "$kafka_here/kafka-server.properties"
         case $kafka_protocol in *SSL) sed "s|@TLS@|$kafka_state/tls|" "$kafka_here/kafka-tls.properties" ;; esac
         case $kafka_protocol in SASL*) cat "$kafka_here/kafka-sasl.properties" ;; esac
+        # Controllers of several nodes would have to authorize each other before they can know the ACLs.
+        [ "$kafka_nodes" -gt 1 ] || cat "$kafka_here/kafka-acl.properties"
         printf '%s\n' ${kafka_settings[@]+"${kafka_settings[@]}"}
     } >"$dir/server.properties"
 }
@@ -291,21 +294,28 @@ kafka_all_run() {
     done
 }
 
-kafka_start() {
+# Another program may take a port between its choice and its use; then all is begun anew.
+kafka_start_anew() {
     local tries
-    if ! kafka_all_run; then
-        kafka_need_jars
-        # Another program may take a port between its choice and its use; then all is begun anew.
-        for tries in 1 2 3; do
-            kafka_node='' kafka_kill_nodes
-            kafka_make_state || fail "the storage could not be formatted"
-            kafka_run_all
-            kafka_wait_ready ready && break
-            kafka_node='' kafka_kill_nodes
-            grep -q BindException "$kafka_state"/node-*/log && [ "$tries" -lt 3 ] && continue
-            tail -n 20 "$kafka_state/node-1/log" >&2
-            fail "Kafka did not start; its log is $kafka_state/node-1/log"
-        done
+    kafka_need_jars
+    kafka_node=
+    for tries in 1 2 3; do
+        kafka_kill_nodes
+        kafka_make_state || fail "the storage could not be formatted"
+        kafka_run_all
+        kafka_wait_ready ready && return
+        kafka_kill_nodes
+        grep -q BindException "$kafka_state"/node-*/log || break
+        say "a port was taken, attempt $tries"
+    done
+    tail -n 20 "$kafka_state/node-1/log" | cut -c1-200 >&2
+    fail "Kafka did not start; its log is $kafka_state/node-1/log"
+}
+
+# One that runs may be in the middle of the start of an interrupted caller, so it is asked too.
+kafka_start() {
+    if ! kafka_all_run || ! kafka_wait_ready ready; then
+        kafka_start_anew
     fi
     kafka_addresses | kafka_joined
 }
@@ -344,7 +354,7 @@ kafka_status() {
 }
 
 kafka_address() {
-    kafka_all_run || fail "Kafka does not run"
+    [ -n "$(kafka_node_numbers)" ] || fail "Kafka is not started"
     if [ -n "$kafka_plain" ]; then
         kafka_plain_addresses | kafka_joined
     else
