@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two tables through which the dispatcher meets brokers and engines, for their authors.
+ *
+ * All functions of both tables run on the loop thread, never block, and never call back into the
+ * dispatcher. A broker tells what happened by events that the dispatcher fetches with `events`
+ * once per turn; an engine hands a finished task to `lw_engine_done` (loop thread) or
+ * lw_delivery_finish (any thread). `struct lw_host` is what both see of the world.
+ *
+ * This header may change between minor versions; LW_PLUGIN_ABI names its state.
+ */
+#ifndef LANEWAY_PLUGIN_H
+#define LANEWAY_PLUGIN_H
+
+#include <laneway/laneway.h>
+
+#define LW_PLUGIN_ABI 1
+
+struct lw_host;
+struct lw_broker;
+struct lw_source; /* a broker's side of one subscription; opaque to the dispatcher */
+struct lw_engine;
+
+/* -- Messages ------------------------------------------------------------------------------ */
+
+/*
+ * What was received; never changes but through `detach`. Views point into memory that the broker
+ * owns until `release`. Times, headers and redelivery counts are asked for through the table
+ * (`describe_message`, `headers`), since most messages are never asked.
+ */
+struct lw_message {
+    struct lw_bytes key;          /* null: none, which is not empty */
+    struct lw_bytes ordering_key; /* null: the key orders */
+    struct lw_bytes value;        /* null: a tombstone */
+    int64_t position;             /* offset; ascends within a slot and generation */
+    uint32_t slot;                /* the source's number of the partition, from an ASSIGNED event */
+    uint32_t redeliveries;        /* the broker's count of earlier deliveries */
+    void *owner;                  /* the broker's own */
+    void *entry;                  /* the broker's own */
+};
+
+struct lw_message_times {
+    int64_t timestamp_ms;  /* -1 unknown */
+    int64_t event_time_ms; /* -1 none */
+};
+
+/* -- Publications --------------------------------------------------------------------------- */
+
+enum lw_publication_kind {
+    LW_PUBLISH_REPLY,
+    LW_PUBLISH_OUTPUT,
+    LW_PUBLISH_RETRY,
+    LW_PUBLISH_DEAD_LETTER
+};
+
+/*
+ * One message to send. Everything stays untouched and alive until its receipt, which comes
+ * exactly once as a PUBLISHED event: OK; TOO_LARGE or INVALID (the message's own fault); DENIED
+ * or NOT_FOUND (the target's); UNAVAILABLE (refused for a passing reason); UNKNOWN (sent, never
+ * confirmed). The dispatcher decides about sending again.
+ */
+struct lw_publication {
+    enum lw_publication_kind kind;
+    const char *topic;
+    int32_t partition; /* -1: the client's partitioner, by key */
+    struct lw_bytes key;
+    struct lw_bytes ordering_key;
+    struct lw_bytes value;
+    const struct lw_header *headers; /* complete, in order, duplicates kept */
+    size_t header_count;
+    int64_t event_time_ms; /* -1 none */
+    int64_t delay_ms;      /* 0 at once; brokers without native delay choose a tier topic */
+    const struct lw_message *base; /* whose private part (schema version) is carried; or NULL */
+    void *user;                    /* the dispatcher's token */
+};
+
+/* -- Brokers --------------------------------------------------------------------------------- */
+
+enum lw_settlement_kind {
+    LW_SETTLE_INDIVIDUAL, /* each message by its own ack */
+    LW_SETTLE_CUMULATIVE, /* an ack covers all before it */
+    LW_SETTLE_POSITION    /* next offset per partition; the ledger is the dispatcher's */
+};
+
+enum lw_nack_kind { LW_NACK_NONE, LW_NACK_MESSAGE, LW_NACK_REWINDS };
+
+struct lw_broker_caps {
+    enum lw_settlement_kind settlement;
+    enum lw_nack_kind nack;
+    bool has_native_delay;
+    bool has_redelivery_count;
+    size_t message_bytes_max;   /* 0 unknown */
+    size_t commit_metadata_max; /* 0 none */
+    enum lw_ordering default_ordering;
+    enum lw_keyless default_keyless;
+    bool retries_in_place; /* what `retry` means by default here */
+};
+
+struct lw_source_options {
+    const char *topic;
+    const char *subscription; /* consumer group */
+    int32_t priority;
+    uint32_t receiver_queue_size;
+    uint64_t queue_bytes_max;
+    const struct lw_property *properties;
+    size_t property_count;
+    const char *retry_topic;   /* NULL, or the topic whose tiers this source reads too */
+    const int64_t *tiers_ms;   /* ascending */
+    size_t tier_count;
+    bool reads_tiers;          /* false: only publishes to them */
+};
+
+enum lw_event_kind {
+    LW_EVENT_ASSIGNED,     /* slot begins: generation, topic, partition, position (-1 unknown) */
+    /*
+     * All slots with `generation` end; answer with revoke_done by `deadline`. A broker whose
+     * rebalances take single slots away gives each slot a generation of its own and sends one
+     * event for each; it ends the rebalance when all are answered.
+     */
+    LW_EVENT_REVOKING,
+    LW_EVENT_LOST,         /* all slots with `generation` are gone already: no commit, no answer */
+    LW_EVENT_POSITION,     /* nothing below `position` is left in the slot (end of log, holes) */
+    LW_EVENT_PUBLISHED,    /* a receipt: publication, status */
+    LW_EVENT_PUBLISH_ROOM, /* publish may accept again */
+    LW_EVENT_COMMITTED,    /* the commit in flight ended: status */
+    LW_EVENT_BROKER_UP,    /* reachable */
+    LW_EVENT_BROKER_DOWN,  /* not reachable: error says why; it keeps trying */
+    LW_EVENT_SOURCE_ERROR, /* error of one source; is_fatal: this subscription cannot go on */
+    LW_EVENT_CLOSED        /* after close: nothing is in flight any more */
+};
+
+struct lw_event {
+    enum lw_event_kind kind;
+    struct lw_source *source; /* of slot events and SOURCE_ERROR */
+    uint32_t slot;
+    uint64_t generation; /* from lw_broker_next_generation, never reused in the process */
+    const char *topic;   /* ASSIGNED: the slot's topic (a tier's own name); lives as the slot */
+    int32_t partition;
+    bool is_companion; /* ASSIGNED: a retry tier, not the subscribed topic */
+    int64_t position;
+    uint64_t deadline; /* REVOKING: monotonic ns */
+    struct lw_publication *publication;
+    enum lw_status status;
+    const struct lw_error *error; /* lives until the next call of events */
+};
+
+/* How one message ends on a broker that settles individually. */
+struct lw_settle_item {
+    const struct lw_message *message;
+    bool is_ack;      /* false: nack */
+    int64_t delay_ms; /* nack: not before; -1 the source's default */
+};
+
+/* One partition's next position to read. */
+struct lw_commit_item {
+    struct lw_source *source;
+    uint32_t slot;
+    int64_t position;
+};
+
+enum lw_topic_kind { LW_TOPIC_RETRY, LW_TOPIC_DEAD_LETTER };
+
+struct lw_topic_info {
+    const char *name;
+    int32_t partitions; /* describe: found, 0 = absent; create: wanted */
+    int64_t retention_ms; /* create: -1 the broker's default */
+    enum lw_status status;
+    char reason[160];
+};
+
+struct lw_broker_ops {
+    const char *scheme; /* of the URL, such as "kafka" */
+    /* No I/O. *ret_broker's first member is struct lw_broker. */
+    enum lw_status (*create)(struct lw_host *host, const char *name, const char *url,
+                             const struct lw_property *properties, size_t property_count,
+                             struct lw_broker **ret_broker, struct lw_error *ret_error);
+    /* No I/O yet; everything that can be checked is checked here. Before start. */
+    enum lw_status (*subscribe)(struct lw_broker *broker, const struct lw_source_options *options,
+                                struct lw_source **ret_source, struct lw_error *ret_error);
+    /* Begins to connect; returns at once. */
+    enum lw_status (*start)(struct lw_broker *broker, struct lw_error *ret_error);
+    /* Copies up to n events; fewer than n: that was all. */
+    size_t (*events)(struct lw_broker *broker, struct lw_event *out, size_t n);
+
+    /* How much may be outstanding (granted, not yet received) for this source. */
+    void (*demand)(struct lw_source *source, uint32_t messages, uint64_t bytes);
+    /* True when receive may have something. Set by the broker, cleared by receive. */
+    bool (*is_ready)(const struct lw_source *source);
+    /*
+     * Fills at most n messages, stopping once bytes_max is reached (at least one is given). Fair
+     * over the source's partitions. *ret_has_more stays true until it is known to be dry.
+     */
+    size_t (*receive)(struct lw_source *source, struct lw_message *const out[], size_t n,
+                      uint64_t bytes_max, bool *ret_has_more);
+    /* LW_SETTLE_INDIVIDUAL and _CUMULATIVE only. Does not end the message's life. */
+    void (*settle)(struct lw_source *source, const struct lw_settle_item *items, size_t n);
+    /* LW_SETTLE_POSITION only. At most one in flight per broker; ends with COMMITTED. */
+    enum lw_status (*commit)(struct lw_broker *broker, const struct lw_commit_item *items,
+                             size_t n);
+    /* Accepts a prefix; fewer than n: no room, PUBLISH_ROOM follows. */
+    size_t (*publish)(struct lw_broker *broker, struct lw_publication *const items[], size_t n);
+
+    /* Gives messages back to the client library; their views are dead. */
+    void (*release)(struct lw_broker *broker, struct lw_message *const messages[], size_t n);
+    /* Copies the message out of the client's buffers so that it pins nothing; false: no memory. */
+    bool (*detach)(struct lw_broker *broker, struct lw_message *message);
+    /* Parses on first use; the array lives as long as the message. */
+    const struct lw_header *(*headers)(struct lw_broker *broker, const struct lw_message *message,
+                                       size_t *ret_count);
+    void (*times)(struct lw_broker *broker, const struct lw_message *message,
+                  struct lw_message_times *ret_times);
+
+    /* The partitions of that generation are given up: nothing of it is used any more. */
+    void (*revoke_done)(struct lw_broker *broker, uint64_t generation);
+    /* Stops receiving at once and gives the slots up (REVOKING events follow). */
+    void (*stop_sources)(struct lw_broker *broker);
+    /* Ends everything; CLOSED follows. No message may be held. */
+    void (*close)(struct lw_broker *broker);
+    void (*destroy)(struct lw_broker *broker); /* after CLOSED, or before start */
+
+    /* Writes the conventional name; false when it does not fit or cannot be made. */
+    bool (*default_topic)(enum lw_topic_kind kind, const char *topic, const char *subscription,
+                          char *out, size_t size);
+    /*
+     * For the command, not for the loop: these two block up to timeout_ms, on a broker that was
+     * created and never started.
+     */
+    enum lw_status (*describe_topics)(struct lw_broker *broker, struct lw_topic_info *topics,
+                                      size_t n, int64_t timeout_ms, struct lw_error *ret_error);
+    enum lw_status (*create_topics)(struct lw_broker *broker, struct lw_topic_info *topics,
+                                    size_t n, int64_t timeout_ms, struct lw_error *ret_error);
+};
+
+/* Every broker begins with this. */
+struct lw_broker {
+    const struct lw_broker_ops *ops;
+    struct lw_host *host;
+    struct lw_broker_caps caps;
+    const char *name;
+};
+
+/* A number for an ownership: process-wide, from 1, never reused. Any thread. */
+LW_API uint64_t lw_broker_next_generation(void);
+
+/* -- Engines ---------------------------------------------------------------------------------- */
+
+/*
+ * A task is one handler call in one slot: a chain of deliveries linked by their `task_next`
+ * (chains of one in this version). Results are written into the task's first delivery and come
+ * exactly once for every accepted task, also when a worker died or time ran out. The engine owns
+ * the attempt's deadline and the blame: suspects of a crash are run again, alone, inside the
+ * engine, and the dispatcher sees one result.
+ */
+struct lw_engine_ops {
+    const char *name;
+    bool reads_in_place; /* handlers read the message's views while they run */
+    bool can_end_early;  /* a running handler can be ended (programs, processes) */
+    enum lw_status (*start)(struct lw_engine *engine, struct lw_error *ret_error);
+    /* Takes a prefix of the tasks; it lowers `room` by what it took. */
+    size_t (*submit)(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n);
+    /* Once a turn after submits: wakes workers. */
+    void (*flush)(struct lw_engine *engine);
+    /* The result of this task is no longer wanted: end it early if you can, report anyway. */
+    void (*cancel)(struct lw_engine *engine, struct lw_delivery *task);
+    /* No submit follows. Lets running tasks end until `deadline` (ns), then ends what can be. */
+    void (*stop)(struct lw_engine *engine, uint64_t deadline);
+    bool (*is_stopped)(const struct lw_engine *engine);
+    void (*destroy)(struct lw_engine *engine); /* waits for handlers on threads */
+};
+
+struct lw_completions;
+
+/* Every engine begins with this. The dispatcher reads, the engine writes, on the loop thread. */
+struct lw_engine {
+    const struct lw_engine_ops *ops;
+    struct lw_host *host;
+    struct lw_completions *completions;
+    const char *name;   /* the handler's name */
+    uint32_t room;      /* tasks that submit would accept now */
+    bool is_down;       /* the handler cannot start: its subscriptions wait, nobody is charged */
+    bool has_changed;   /* room or is_down changed since the dispatcher looked */
+    uint32_t restarts;
+    uint32_t stray_lines;
+    struct lw_error down_error; /* why, while is_down */
+};
+
+/* Reports a finished task from the loop thread. `delivery`'s outcome is filled. */
+LW_API void lw_engine_done(struct lw_engine *engine, struct lw_delivery *delivery);
+
+/* -- Handler plug-ins ---------------------------------------------------------------------------- */
+
+struct lw_plugin {
+    uint32_t abi; /* LW_PLUGIN_ABI */
+    const char *name;
+    void *(*init)(const char *arguments);
+    lw_handler_fn handle;
+    void (*fini)(void *user);
+};
+
+#endif

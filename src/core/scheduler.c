@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See scheduler.h: admission, the choice, and the way back of slots and lanes. */
+#include "core/scheduler.h"
+
+#include "base/assert.h"
+#include "core/partition.h"
+
+enum lw_status
+lw_scheduler_init(struct lw_scheduler *scheduler, uint32_t slots, uint32_t ranks,
+                  uint32_t lanes_max, uint64_t seed)
+{
+    scheduler->slots = slots;
+    scheduler->busy_slots = 0;
+    enum lw_status status = lw_ranks_init(&scheduler->ready, ranks);
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    status = lw_lanes_init(&scheduler->lanes, lanes_max, seed);
+    if (status != LW_STATUS_OK) {
+        lw_ranks_deinit(&scheduler->ready);
+    }
+    return status;
+}
+
+void
+lw_scheduler_deinit(struct lw_scheduler *scheduler)
+{
+    lw_ranks_deinit(&scheduler->ready);
+    lw_lanes_deinit(&scheduler->lanes);
+}
+
+void
+lw_scheduler_update(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    if (lw_subscription_is_eligible(subscription)) {
+        lw_ranks_add(&scheduler->ready, &subscription->choose);
+    } else {
+        lw_ranks_remove(&scheduler->ready, &subscription->choose);
+    }
+}
+
+static inline void
+join(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    if (!subscription->choose.is_in) {
+        lw_scheduler_update(scheduler, subscription);
+    }
+}
+
+static inline bool
+is_loose(const struct lw_subscription *subscription, const struct lw_delivery *delivery)
+{
+    return subscription->ordering == LW_ORDERING_NONE ||
+           (subscription->keyless == LW_KEYLESS_ROTATE &&
+            subscription->ordering == LW_ORDERING_KEY && !delivery->message.key.data &&
+            !delivery->message.ordering_key.data);
+}
+
+static inline struct lw_bytes
+lane_key(const struct lw_subscription *subscription, const struct lw_message *message)
+{
+    if (subscription->ordering == LW_ORDERING_PARTITION) {
+        return (struct lw_bytes){NULL, 0};
+    }
+    return message->ordering_key.data ? message->ordering_key : message->key;
+}
+
+enum lw_status
+lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    struct lw_subscription *subscription = delivery->subscription;
+    if (is_loose(subscription, delivery)) {
+        delivery->lane = NULL;
+        lw_queue_push(&subscription->loose, &delivery->link);
+    } else {
+        struct lw_lane *lane =
+            lw_lanes_find(&scheduler->lanes, subscription, delivery->partition->number,
+                          lane_key(subscription, &delivery->message));
+        if (!lane) {
+            return LW_STATUS_NO_MEMORY;
+        }
+        delivery->lane = lane;
+        lw_lane_push(&scheduler->lanes, lane, delivery);
+    }
+    subscription->queued++;
+    join(scheduler, subscription);
+    return LW_STATUS_OK;
+}
+
+static struct lw_delivery *
+take_loose(struct lw_subscription *subscription)
+{
+    struct lw_queue_node *node = lw_queue_pop(&subscription->loose);
+    return LW_CONTAINER(node, struct lw_delivery, link);
+}
+
+/* A lane that blocks a commit first; then lanes and loose ones take turns. */
+static inline struct lw_delivery *
+take_next(struct lw_subscription *subscription)
+{
+    struct lw_list *lane = lw_list_first(&subscription->urgent);
+    if (!lane) {
+        lane = lw_list_first(&subscription->ready);
+        bool has_loose = subscription->loose.first != NULL;
+        if (has_loose && (!lane || subscription->takes_loose)) {
+            subscription->takes_loose = false;
+            return take_loose(subscription);
+        }
+        subscription->takes_loose = has_loose;
+    }
+    return lw_lane_take(LW_CONTAINER(lane, struct lw_lane, link));
+}
+
+struct lw_delivery *
+lw_scheduler_choose(struct lw_scheduler *scheduler)
+{
+    if (scheduler->busy_slots >= scheduler->slots) {
+        return NULL;
+    }
+    struct lw_rank_node *node = lw_ranks_first(&scheduler->ready);
+    if (!node) {
+        return NULL;
+    }
+    struct lw_subscription *subscription = LW_CONTAINER(node, struct lw_subscription, choose);
+    struct lw_delivery *delivery = take_next(subscription);
+    scheduler->busy_slots++;
+    subscription->running++;
+    subscription->queued--;
+    if (lw_subscription_is_eligible(subscription)) {
+        lw_ranks_rotate(&scheduler->ready, node);
+    } else {
+        lw_ranks_remove(&scheduler->ready, node);
+    }
+    return delivery;
+}
+
+void
+lw_scheduler_free_slot(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    lw_assert(scheduler->busy_slots > 0 && subscription->running > 0);
+    scheduler->busy_slots--;
+    subscription->running--;
+    join(scheduler, subscription);
+}
+
+void
+lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    if (!delivery->lane) {
+        return;
+    }
+    lw_lane_release(&scheduler->lanes, delivery->lane);
+    delivery->lane = NULL;
+    join(scheduler, delivery->subscription);
+}
+
+void
+lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    struct lw_subscription *subscription = delivery->subscription;
+    if (delivery->lane) {
+        lw_lane_put_back(delivery->lane, delivery);
+    } else {
+        lw_queue_push_front(&subscription->loose, &delivery->link);
+    }
+    subscription->queued++;
+    join(scheduler, subscription);
+}
+
+void
+lw_scheduler_remove(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    struct lw_subscription *subscription = delivery->subscription;
+    if (delivery->lane) {
+        lw_lane_remove(&scheduler->lanes, delivery->lane, delivery);
+        delivery->lane = NULL;
+    } else {
+        lw_queue_remove(&subscription->loose, &delivery->link);
+    }
+    subscription->queued--;
+    lw_scheduler_update(scheduler, subscription);
+}

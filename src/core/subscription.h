@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A subscription as the scheduler sees it: a topic with its priority, ordering and limits, the
+ * work that is ready, and counts of what is in hand. Leaves the broker, the handler and the
+ * failure policy to the dispatcher's stream, which begins with it.
+ */
+#ifndef LW_CORE_SUBSCRIPTION_H
+#define LW_CORE_SUBSCRIPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "core/limits.h"
+#include "core/ranks.h"
+#include "core/window.h"
+
+struct lw_subscription {
+    struct lw_rank_node choose;  /* in the scheduler's ready map when it may be chosen */
+    struct lw_rank_node receive; /* in the receive map when the broker has something and room */
+    struct lw_list ready;        /* lanes */
+    struct lw_list urgent;       /* lanes whose head blocks a commit */
+    struct lw_queue loose;       /* unordered deliveries */
+    struct lw_limits limits;
+    struct lw_window window;
+    const char *topic;
+    const char *name; /* subscription or consumer group */
+    const char *pipeline;
+    int32_t priority;
+    uint32_t index;             /* order of subscribing */
+    enum lw_ordering ordering;  /* resolved, never DEFAULT */
+    enum lw_keyless keyless;    /* resolved */
+    uint32_t concurrency;       /* 0: none of its own */
+    uint32_t running;
+    uint32_t queued;
+    uint32_t parked;
+    uint32_t publishing;        /* JUDGED or PUBLISHING */
+    uint64_t waiting_since;     /* received_at of the oldest queued one, about */
+    bool is_paused;             /* by an operator */
+    bool is_engine_full;        /* its engine takes no task now */
+    bool is_engine_down;
+    bool is_publish_blocked;    /* intake stopped: no authorisation or no such topic */
+    bool is_failed;             /* its source cannot go on */
+    bool takes_loose;           /* whose turn it is, when both lanes and loose ones are ready */
+    struct lw_engine *engine;
+    struct lw_broker *broker;
+    struct lw_dispatcher *dispatcher;
+    struct lw_list partitions;  /* lw_partition.link */
+};
+
+void lw_subscription_init(struct lw_subscription *subscription, uint32_t index);
+/* Something is ready and nothing of its own forbids running it. */
+bool lw_subscription_is_eligible(const struct lw_subscription *subscription);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Partitions that come and go, and the other events of brokers. A revoke has two phases: what is
+ * safe is committed and awaited (5 s at most, through events), then the partitions end and the
+ * broker is answered, without waiting for handlers; their late results are dropped (P6). Owns
+ * the stash of positions that do not fit the offsets window yet.
+ */
+#include "dispatcher/dispatcher.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+struct lw_revoke {
+    struct lw_list link;
+    uint64_t generation;
+};
+
+void
+lw_history_note_partition(struct lw_dispatcher *dispatcher, enum lw_history_kind kind,
+                          const struct lw_partition *partition, int64_t position)
+{
+    if (dispatcher->history) {
+        struct lw_history_event event = {
+            .kind = kind,
+            .now = dispatcher->host->now,
+            .partition = partition,
+            .position = position,
+        };
+        dispatcher->history->record(&event, dispatcher->history->user);
+    }
+}
+
+/* -- the offsets window ---------------------------------------------------------------------- */
+
+void
+lw_assignment_stash(struct lw_delivery *delivery)
+{
+    struct lw_partition *partition = delivery->partition;
+    delivery->lane = NULL;
+    lw_queue_push(&partition->stash, &delivery->link);
+    partition->stash_count++;
+    partition->is_window_full = true;
+}
+
+/* A position that this ownership saw before: the client gave it twice. Nothing is owed. */
+static void
+drop_duplicate(struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    stream->counters.duplicates++;
+    delivery->lane = NULL;
+    lw_host_log(stream->dispatcher->host, LW_LOG_WARN, "message.duplicate",
+                "the client delivered a position twice; ignored", "topic=%s partition=%d id=%lld",
+                delivery->partition->topic, delivery->partition->number,
+                (long long)delivery->message.position);
+    lw_settle_drop(stream->dispatcher, delivery);
+}
+
+bool
+lw_assignment_open(struct lw_delivery *delivery)
+{
+    struct lw_partition *partition = delivery->partition;
+    if (__builtin_expect(partition->stash.first != NULL, 0)) {
+        lw_assignment_stash(delivery);
+        return false;
+    }
+    enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
+    if (__builtin_expect(status == LW_STATUS_OK, 1)) {
+        return true;
+    }
+    if (status == LW_STATUS_ALREADY) {
+        drop_duplicate(delivery);
+    } else {
+        lw_assignment_stash(delivery);
+    }
+    return false;
+}
+
+void
+lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
+{
+    while (partition->stash.first) {
+        struct lw_delivery *delivery =
+            LW_CONTAINER(partition->stash.first, struct lw_delivery, link);
+        (void)lw_offsets_safe(&partition->offsets);
+        bool is_open = !partition->has_ledger ||
+                       lw_offsets_is_open(&partition->offsets, delivery->message.position);
+        if (!is_open && lw_offsets_open(&partition->offsets, delivery->message.position) !=
+                            LW_STATUS_OK) {
+            return;
+        }
+        lw_queue_pop(&partition->stash);
+        partition->stash_count--;
+        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
+            lw_queue_push_front(&partition->stash, &delivery->link);
+            partition->stash_count++;
+            return;
+        }
+    }
+    partition->is_window_full = false;
+}
+
+/* -- partitions come ------------------------------------------------------------------------- */
+
+static void
+on_assigned(struct lw_link *link, const struct lw_event *event)
+{
+    struct lw_dispatcher *dispatcher = link->dispatcher;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->source != event->source) {
+            continue;
+        }
+        struct lw_partition *partition = lw_stream_assign(stream, event);
+        if (!partition) {
+            struct lw_error error = {.status = LW_STATUS_NO_MEMORY};
+            lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701",
+                         "no memory for partition %d of %s", event->partition, event->topic);
+            lw_dispatcher_fail(dispatcher, LW_STATUS_NO_MEMORY, &error);
+            return;
+        }
+        stream->received_at = dispatcher->host->now;
+        lw_history_note_partition(dispatcher, LW_HISTORY_ASSIGNED, partition, event->position);
+        lw_dispatcher_update_receive(dispatcher, stream);
+    }
+}
+
+/* -- partitions go --------------------------------------------------------------------------- */
+
+void
+lw_assignment_release(struct lw_partition *partition)
+{
+    if (!partition->is_ended || partition->held_count > 0) {
+        return;
+    }
+    lw_list_remove(&partition->link);
+    lw_list_remove(&partition->dirty);
+    if (partition->has_ledger) {
+        lw_offsets_deinit(&partition->offsets);
+    }
+    lw_free(partition);
+}
+
+static void
+unstash_ended(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
+{
+    struct lw_queue_node *node;
+    while ((node = lw_queue_pop(&partition->stash)) != NULL) {
+        partition->stash_count--;
+        lw_settle_drop(dispatcher, LW_CONTAINER(node, struct lw_delivery, link));
+    }
+}
+
+/* Lets one held delivery of an ended partition go, if it can go now. */
+static void
+end_delivery(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_engine *engine = delivery->subscription->engine;
+    switch ((enum lw_state)delivery->state) {
+    case LW_STATE_QUEUED:
+        lw_scheduler_remove(&dispatcher->scheduler, delivery);
+        lw_settle_drop(dispatcher, delivery);
+        return;
+    case LW_STATE_RUNNING:
+        atomic_store_explicit(&delivery->is_cancelled, true, memory_order_relaxed);
+        engine->ops->cancel(engine, delivery);
+        return;
+    case LW_STATE_PARKED:
+        lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
+        delivery->subscription->parked--;
+        lw_settle_drop(dispatcher, delivery);
+        return;
+    case LW_STATE_JUDGED:
+    case LW_STATE_PUBLISHING:
+        if (!delivery->publishing || lw_publish_abandon(dispatcher, delivery)) {
+            lw_settle_drop(dispatcher, delivery);
+        }
+        return;
+    case LW_STATE_FREE:
+    case LW_STATE_SETTLED:
+    case LW_STATE_DROPPED:
+        lw_assert(!"held in a final state");
+    }
+}
+
+static void
+end_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
+{
+    struct lw_stream *stream =
+        LW_CONTAINER(partition->subscription, struct lw_stream, subscription);
+    if (stream->slots[partition->slot] == partition) {
+        stream->slots[partition->slot] = NULL;
+    }
+    lw_list_remove(&partition->dirty);
+    lw_history_note_partition(dispatcher, LW_HISTORY_REVOKED, partition, partition->committed);
+    partition->held_count++; /* keeps it alive over the walk */
+    partition->is_ended = true;
+    partition->oldest_pinned = NULL;
+    unstash_ended(dispatcher, partition);
+    struct lw_list *node = partition->held.next;
+    while (node != &partition->held) {
+        struct lw_list *next = node->next;
+        end_delivery(dispatcher, LW_CONTAINER(node, struct lw_delivery, held));
+        node = next;
+    }
+    partition->held_count--;
+    lw_assignment_release(partition);
+}
+
+typedef void (*partition_fn)(struct lw_dispatcher *dispatcher, struct lw_partition *partition);
+
+static void
+each_of_generation(struct lw_link *link, uint64_t generation, partition_fn fn)
+{
+    struct lw_dispatcher *dispatcher = link->dispatcher;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->link != link) {
+            continue;
+        }
+        struct lw_list *head = &stream->subscription.partitions;
+        for (struct lw_list *node = head->next; node != head;) {
+            struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+            node = node->next;
+            if (partition->generation == generation && !partition->is_ended) {
+                fn(dispatcher, partition);
+            }
+        }
+        lw_settle_flush(dispatcher);
+    }
+}
+
+static void
+on_revoking(struct lw_link *link, const struct lw_event *event)
+{
+    struct lw_revoke *revoke = lw_alloc(sizeof(*revoke));
+    if (!revoke) {
+        /* Without memory to remember it: end it at once, the last commit stands. */
+        each_of_generation(link, event->generation, end_partition);
+        link->broker->ops->revoke_done(link->broker, event->generation);
+        return;
+    }
+    revoke->generation = event->generation;
+    lw_list_push(&link->revoking, &revoke->link);
+    uint64_t deadline = link->dispatcher->host->now + LW_COMMIT_WAIT_NS;
+    link->revoke_deadline = event->deadline < deadline ? event->deadline : deadline;
+}
+
+static void
+answer_revokes(struct lw_link *link)
+{
+    struct lw_list *node;
+    while ((node = lw_list_pop(&link->revoking)) != NULL) {
+        struct lw_revoke *revoke = LW_CONTAINER(node, struct lw_revoke, link);
+        each_of_generation(link, revoke->generation, end_partition);
+        link->broker->ops->revoke_done(link->broker, revoke->generation);
+        lw_free(revoke);
+    }
+    link->is_revoke_commit_sent = false;
+    link->revoke_deadline = LW_NEVER;
+    lw_timers_disarm(&link->dispatcher->host->timers, &link->revoke_timer);
+}
+
+/*
+ * A commit in flight is awaited, then the last one is sent and awaited, then the answer; the
+ * deadline cuts the waiting short.
+ */
+void
+lw_assignment_continue(struct lw_link *link)
+{
+    struct lw_dispatcher *dispatcher = link->dispatcher;
+    if (lw_list_is_empty(&link->revoking)) {
+        return;
+    }
+    if (dispatcher->host->now >= link->revoke_deadline) {
+        lw_host_log(dispatcher->host, LW_LOG_WARN, "revoke.uncommitted",
+                    "partitions were given up before the last commit was confirmed; some "
+                    "messages may run again elsewhere",
+                    "broker=%s", link->broker->name);
+        answer_revokes(link);
+        return;
+    }
+    if (!link->is_committing && !link->is_revoke_commit_sent) {
+        lw_settle_commit(link);
+        link->is_revoke_commit_sent = true;
+    }
+    if (!link->is_committing) {
+        answer_revokes(link);
+        return;
+    }
+    lw_timers_arm(&dispatcher->host->timers, &link->revoke_timer, link->revoke_deadline);
+}
+
+static void
+on_revoke_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_link *link = LW_CONTAINER(timer, struct lw_link, revoke_timer);
+    (void)now;
+    lw_assignment_continue(link);
+}
+
+static void
+on_lost(struct lw_link *link, const struct lw_event *event)
+{
+    lw_host_log(link->dispatcher->host, LW_LOG_WARN, "assignment.lost",
+                "partitions were lost; messages that were not committed run again elsewhere",
+                "broker=%s generation=%llu", link->broker->name,
+                (unsigned long long)event->generation);
+    each_of_generation(link, event->generation, end_partition);
+    struct lw_list *node = link->revoking.next;
+    while (node != &link->revoking) {
+        struct lw_revoke *revoke = LW_CONTAINER(node, struct lw_revoke, link);
+        node = node->next;
+        if (revoke->generation == event->generation) {
+            lw_list_remove(&revoke->link);
+            lw_free(revoke);
+        }
+    }
+}
+
+/* -- other events ---------------------------------------------------------------------------- */
+
+static struct lw_stream *
+stream_of_source(const struct lw_dispatcher *dispatcher, const struct lw_source *source)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        if (dispatcher->streams[i]->source == source) {
+            return dispatcher->streams[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+on_position(struct lw_link *link, const struct lw_event *event)
+{
+    struct lw_stream *stream = stream_of_source(link->dispatcher, event->source);
+    if (!stream || event->slot >= stream->slot_count || !stream->slots[event->slot]) {
+        return;
+    }
+    struct lw_partition *partition = stream->slots[event->slot];
+    if (partition->has_ledger && partition->stash.first == NULL &&
+        event->position > partition->offsets.next &&
+        lw_offsets_advance_to(&partition->offsets, event->position) == LW_STATUS_OK &&
+        lw_list_is_empty(&partition->dirty)) {
+        lw_settle_mark_dirty(partition);
+    }
+}
+
+static void
+on_source_error(struct lw_link *link, const struct lw_event *event)
+{
+    struct lw_dispatcher *dispatcher = link->dispatcher;
+    struct lw_stream *stream = stream_of_source(dispatcher, event->source);
+    const char *topic = stream ? stream->topic : "";
+    lw_host_log(dispatcher->host, LW_LOG_ERROR, "source.error", event->error->message,
+                "code=%s broker=%s topic=%s help=%s", event->error->code, link->broker->name,
+                topic, event->error->help);
+    if (event->error->is_fatal) {
+        if (stream) {
+            stream->subscription.is_failed = true;
+            lw_dispatcher_update_receive(dispatcher, stream);
+        }
+        lw_dispatcher_fail(dispatcher, event->error->status, event->error);
+    }
+}
+
+static void
+on_broker_state(struct lw_link *link, const struct lw_event *event)
+{
+    struct lw_host *host = link->dispatcher->host;
+    bool is_up = event->kind == LW_EVENT_BROKER_UP;
+    if (link->is_up == is_up && link->down_since != 0) {
+        return;
+    }
+    link->is_up = is_up;
+    link->down_since = host->now;
+    if (is_up) {
+        lw_host_log(host, LW_LOG_INFO, "broker.up", "broker connected", "broker=%s",
+                    link->broker->name);
+        return;
+    }
+    if (event->error) {
+        link->last_error = *event->error;
+    }
+    lw_host_log(host, LW_LOG_ERROR, "broker.down",
+                event->error ? event->error->message : "broker is not reachable",
+                "code=%s broker=%s help=%s", link->last_error.code, link->broker->name,
+                link->last_error.help);
+}
+
+void
+lw_assignment_on_event(struct lw_link *link, const struct lw_event *event)
+{
+    switch (event->kind) {
+    case LW_EVENT_ASSIGNED:
+        on_assigned(link, event);
+        return;
+    case LW_EVENT_REVOKING:
+        on_revoking(link, event);
+        return;
+    case LW_EVENT_LOST:
+        on_lost(link, event);
+        return;
+    case LW_EVENT_POSITION:
+        on_position(link, event);
+        return;
+    case LW_EVENT_PUBLISHED:
+        lw_publish_on_receipt(link->dispatcher, event);
+        return;
+    case LW_EVENT_PUBLISH_ROOM:
+        lw_publish_on_room(link);
+        return;
+    case LW_EVENT_COMMITTED:
+        lw_settle_on_committed(link, event);
+        return;
+    case LW_EVENT_BROKER_UP:
+    case LW_EVENT_BROKER_DOWN:
+        on_broker_state(link, event);
+        return;
+    case LW_EVENT_SOURCE_ERROR:
+        on_source_error(link, event);
+        return;
+    case LW_EVENT_CLOSED:
+        link->is_closed = true;
+        return;
+    }
+}
+
+void
+lw_assignment_init_link(struct lw_link *link)
+{
+    lw_list_init(&link->revoking);
+    link->revoke_deadline = LW_NEVER;
+    lw_timer_init(&link->revoke_timer, on_revoke_timer);
+}

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The path of a message, top to bottom: receive, admit, lane, choose, run, judge, and then
+ * publish (publish.c), settle and release (settle.c). One step does all that is due: events of
+ * brokers, results of handlers, then receiving and running in turn until nothing moves, then
+ * what was collected for brokers and engines. Everything goes in batches; nothing on this path
+ * allocates, copies or wakes anybody per message.
+ *
+ * Order inside a step matters: results first, since they free slots and lanes; a better
+ * subscription is received before a worse one is chosen, so that priority is decided late.
+ */
+#include "dispatcher/dispatcher.h"
+
+#include "base/assert.h"
+#include "base/fault.h"
+
+#define STEP_BUDGET 4096 /* deliveries received or started before others get the thread */
+#define EVENT_BATCH 64
+#define DETACH_DELAY_MS 1000
+#define PINNED_BYTES_MAX (1024 * 1024)
+
+/* -- receive ------------------------------------------------------------------------------- */
+
+static uint32_t
+room_of(const struct lw_stream *stream)
+{
+    const struct lw_subscription *subscription = &stream->subscription;
+    if (subscription->is_paused || subscription->is_publish_blocked || subscription->is_failed ||
+        subscription->is_engine_down || subscription->queued >= subscription->window.size) {
+        return 0;
+    }
+    uint32_t room = lw_limits_room(&subscription->limits);
+    uint32_t window = subscription->window.size - subscription->queued;
+    return room < window ? room : window;
+}
+
+/* Tells the broker how much may be outstanding; brokers that grant (Pulsar) follow it. */
+static void
+update_demand(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint64_t now)
+{
+    uint32_t room = dispatcher->phase == LW_PHASE_RUNNING ? room_of(stream) : 0;
+    if (room == stream->demanded) {
+        return;
+    }
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint64_t bytes = limits->bytes < limits->bytes_max ? limits->bytes_max - limits->bytes : 0;
+    if (stream->demanded_at == 0 && room > 0) {
+        stream->demanded_at = now;
+    }
+    stream->demanded = room;
+    stream->link->broker->ops->demand(stream->source, room, bytes);
+}
+
+void
+lw_dispatcher_update_receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    bool may = dispatcher->phase == LW_PHASE_RUNNING;
+    uint32_t room = may ? room_of(stream) : 0;
+    bool is_worth = room * 4 >= stream->subscription.window.size ||
+                    stream->subscription.queued == 0;
+    if (room > 0 && is_worth && stream->has_more) {
+        lw_ranks_add(&dispatcher->receivable, &stream->subscription.receive);
+    } else {
+        lw_ranks_remove(&dispatcher->receivable, &stream->subscription.receive);
+    }
+}
+
+static uint32_t
+take_spares(struct lw_dispatcher *dispatcher, uint32_t wanted)
+{
+    while (dispatcher->spare_count < wanted) {
+        struct lw_delivery *delivery = lw_pool_take(&dispatcher->deliveries);
+        if (!delivery) {
+            return dispatcher->spare_count;
+        }
+        dispatcher->spare[dispatcher->spare_count++] = delivery;
+    }
+    return wanted;
+}
+
+static void admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                  struct lw_delivery *delivery);
+
+/* The oldest messages pin whole fetch buffers: copy those out that a megabyte has passed. */
+static void
+detach_old(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
+{
+    struct lw_delivery *delivery = partition->oldest_pinned;
+    struct lw_broker *broker = delivery->subscription->broker;
+    while (delivery && partition->received_bytes - delivery->pinned_mark > PINNED_BYTES_MAX) {
+        bool is_read = delivery->state == LW_STATE_RUNNING &&
+                       delivery->subscription->engine->ops->reads_in_place;
+        if (!is_read && !delivery->is_detached && !delivery->publishing) {
+            delivery->is_detached = broker->ops->detach(broker, &delivery->message);
+        }
+        struct lw_list *next = delivery->held.next;
+        delivery = next == &partition->held ? NULL : LW_CONTAINER(next, struct lw_delivery, held);
+    }
+    partition->oldest_pinned = delivery;
+    (void)dispatcher;
+}
+
+static void
+note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
+{
+    if (stream->demanded_at != 0) {
+        lw_window_on_round_trip(&stream->subscription.window, now - stream->demanded_at);
+        stream->demanded_at = 0;
+    }
+    stream->demanded -= count < stream->demanded ? count : stream->demanded;
+    stream->counters.received += count;
+    stream->received_at = now;
+}
+
+/* One batch of one stream. Returns how many came. */
+static uint32_t
+receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    struct lw_message *messages[LW_RECEIVE_BATCH];
+    uint32_t wanted = room_of(stream);
+    wanted = take_spares(dispatcher, wanted < LW_RECEIVE_BATCH ? wanted : LW_RECEIVE_BATCH);
+    struct lw_delivery **spare = &dispatcher->spare[dispatcher->spare_count - wanted];
+    for (uint32_t i = 0; i < wanted; i++) {
+        messages[i] = &spare[i]->message;
+    }
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
+    uint32_t count = 0;
+    if (wanted > 0) {
+        count = (uint32_t)stream->link->broker->ops->receive(stream->source, messages, wanted,
+                                                             bytes, &stream->has_more);
+    }
+    if (count > 0) {
+        struct lw_delivery *batch[LW_RECEIVE_BATCH];
+        for (uint32_t i = 0; i < count; i++) {
+            batch[i] = spare[i];
+        }
+        for (uint32_t i = count; i < wanted; i++) {
+            spare[i - count] = spare[i];
+        }
+        dispatcher->spare_count -= count;
+        note_received(stream, count, dispatcher->host->now);
+        for (uint32_t i = 0; i < count; i++) {
+            admit(dispatcher, stream, batch[i]);
+        }
+        if (stream->subscription.queued > 0) {
+            lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
+                              dispatcher->host->now);
+        }
+    }
+    lw_dispatcher_update_receive(dispatcher, stream);
+    return count;
+}
+
+/* -- admit ---------------------------------------------------------------------------------- */
+
+static inline void
+begin_delivery(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+               struct lw_partition *partition, struct lw_delivery *delivery)
+{
+    delivery->subscription = &stream->subscription;
+    delivery->partition = partition;
+    delivery->completions = &dispatcher->completions;
+    delivery->attempt = 0;
+    delivery->is_detached = false;
+    delivery->received_at = dispatcher->host->now;
+    delivery->held_bytes = (uint32_t)(delivery->message.key.size + delivery->message.value.size);
+    partition->received_bytes += delivery->held_bytes;
+    delivery->pinned_mark = partition->received_bytes;
+    lw_delivery_set_state(delivery, LW_STATE_QUEUED);
+    lw_list_push(&partition->held, &delivery->held);
+    partition->held_count++;
+    dispatcher->held_count++;
+    lw_limits_charge(&stream->subscription.limits, delivery->held_bytes);
+}
+
+/* The ledger opens the position, the key chooses the lane. */
+static void
+admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery)
+{
+    uint32_t slot = delivery->message.slot;
+    struct lw_partition *partition = slot < stream->slot_count ? stream->slots[slot] : NULL;
+    lw_assert(partition != NULL);
+    begin_delivery(dispatcher, stream, partition, delivery);
+    if (!partition->oldest_pinned) {
+        partition->oldest_pinned = delivery;
+    } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
+               PINNED_BYTES_MAX) {
+        detach_old(dispatcher, partition);
+    }
+    if (stream->subscription.queued == 0) {
+        stream->subscription.waiting_since = dispatcher->host->now;
+    }
+    lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
+    if (partition->has_ledger && !lw_assignment_open(delivery)) {
+        return;
+    }
+    if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
+        lw_assignment_stash(delivery);
+    }
+}
+
+/* -- choose, run ---------------------------------------------------------------------------- */
+
+/* Its engine took fewer tasks than it said: back to the head of its lane, nobody is charged. */
+static void
+take_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    delivery->attempt--;
+    lw_delivery_set_state(delivery, LW_STATE_QUEUED);
+    lw_scheduler_free_slot(&dispatcher->scheduler, delivery->subscription);
+    lw_scheduler_requeue(&dispatcher->scheduler, delivery);
+}
+
+static void
+update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
+{
+    engine->has_changed = false;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->subscription.engine == engine) {
+            stream->subscription.is_engine_full = engine->room == 0;
+            stream->subscription.is_engine_down = engine->is_down;
+            lw_scheduler_update(&dispatcher->scheduler, &stream->subscription);
+            lw_dispatcher_update_receive(dispatcher, stream);
+        }
+    }
+}
+
+static inline void
+start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_engine *engine = delivery->subscription->engine;
+    lw_delivery_begin_run(delivery, dispatcher->host->now);
+    lw_stream_of(delivery)->counters.started++;
+    lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
+    if (engine->ops->submit(engine, &delivery, 1) != 1) {
+        take_back(dispatcher, delivery);
+    }
+    if (__builtin_expect(engine->room == 0 || engine->has_changed, 0)) {
+        update_engine(dispatcher, engine);
+    }
+    struct lw_stream *stream = lw_stream_of(delivery);
+    if (stream->has_more && !stream->subscription.receive.is_in &&
+        stream->subscription.queued * 4 <= stream->subscription.window.size * 3) {
+        lw_dispatcher_update_receive(dispatcher, stream);
+    }
+}
+
+/* -- judge ---------------------------------------------------------------------------------- */
+
+static void
+warn_late(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+          const struct lw_delivery *delivery)
+{
+    stream->counters.late++;
+    lw_host_log(dispatcher->host, LW_LOG_WARN, "handler.late",
+                "a handler answered after its attempt's time", "topic=%s id=%lld verdict=%d",
+                stream->topic, (long long)delivery->message.position, delivery->verdict);
+}
+
+static void
+log_failure(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+            const struct lw_delivery *delivery, const struct lw_ruling *ruling)
+{
+    static const char *const texts[] = {
+        [LW_ACTION_DONE] = "done",         [LW_ACTION_PARK] = "retry here",
+        [LW_ACTION_REPUBLISH] = "retry",   [LW_ACTION_DEAD] = "dead-lettered",
+        [LW_ACTION_DROP] = "dropped",      [LW_ACTION_NACK] = "given back for redelivery",
+        [LW_ACTION_HOLD] = "held",         [LW_ACTION_STOP] = "stops the service",
+    };
+    bool is_bad = ruling->action == LW_ACTION_DEAD || ruling->action == LW_ACTION_HOLD ||
+                  ruling->action == LW_ACTION_STOP || ruling->verdict == LW_ERROR;
+    lw_host_log(dispatcher->host, is_bad ? LW_LOG_ERROR : LW_LOG_WARN, "message.failed",
+                texts[ruling->action],
+                "topic=%s partition=%d id=%lld attempt=%u delay_ms=%lld reason=%s",
+                delivery->partition->topic, delivery->partition->number,
+                (long long)delivery->message.position, delivery->attempt,
+                (long long)ruling->delay_ms, lw_delivery_reason(delivery));
+    (void)stream;
+}
+
+static void
+park(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, int64_t delay_ms)
+{
+    uint64_t due = dispatcher->host->now + (uint64_t)delay_ms * LW_MS;
+    if (dispatcher->phase >= LW_PHASE_DRAINING && due > dispatcher->drain_deadline) {
+        lw_shutdown_give_back(dispatcher, delivery);
+        return;
+    }
+    lw_delivery_set_state(delivery, LW_STATE_PARKED);
+    delivery->subscription->parked++;
+    if (delay_ms > DETACH_DELAY_MS && !delivery->is_detached) {
+        struct lw_broker *broker = delivery->subscription->broker;
+        delivery->is_detached = broker->ops->detach(broker, &delivery->message);
+    }
+    lw_timers_arm(&dispatcher->host->timers, &delivery->timer, due);
+}
+
+void
+lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
+    delivery->subscription->parked--;
+    lw_delivery_set_state(delivery, LW_STATE_QUEUED);
+    lw_scheduler_requeue(&dispatcher->scheduler, delivery);
+}
+
+static void
+stop_by_policy(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
+{
+    struct lw_error error = {.status = LW_STATUS_STOPPED, .is_fatal = true};
+    lw_error_set(&error, LW_STATUS_STOPPED, "E0710",
+                 "stopped by policy: message %lld of %s [%d] failed: %s",
+                 (long long)delivery->message.position, delivery->partition->topic,
+                 delivery->partition->number, lw_delivery_reason(delivery));
+    lw_error_help(&error, "the message is not settled and will come again at the next start; "
+                          "change on_error or on_exhausted if the service shall go on");
+    lw_dispatcher_fail(dispatcher, LW_STATUS_STOPPED, &error);
+}
+
+void
+lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+                        struct lw_ruling ruling)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    lw_history_note(dispatcher, LW_HISTORY_JUDGED, delivery, ruling.verdict, ruling.action);
+    switch (ruling.action) {
+    case LW_ACTION_DONE:
+        if (!delivery->outcome || delivery->outcome->output_count == 0) {
+            lw_settle(dispatcher, delivery, LW_SETTLED_ACKED, -1);
+            return;
+        }
+        lw_publish_begin(dispatcher, delivery, ruling);
+        return;
+    case LW_ACTION_REPUBLISH:
+    case LW_ACTION_DEAD:
+        lw_publish_begin(dispatcher, delivery, ruling);
+        return;
+    case LW_ACTION_PARK:
+        park(dispatcher, delivery, ruling.delay_ms);
+        return;
+    case LW_ACTION_DROP:
+        lw_settle(dispatcher, delivery, LW_SETTLED_DROPPED, -1);
+        return;
+    case LW_ACTION_NACK:
+        lw_settle(dispatcher, delivery, LW_SETTLED_REDELIVERED, ruling.delay_ms);
+        return;
+    case LW_ACTION_HOLD:
+        stream->counters.held++;
+        if (dispatcher->phase >= LW_PHASE_DRAINING) {
+            lw_shutdown_give_back(dispatcher, delivery);
+        }
+        return;
+    case LW_ACTION_STOP:
+        stop_by_policy(dispatcher, delivery);
+        return;
+    }
+}
+
+static void
+judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery)
+{
+    const struct lw_outcome *outcome = delivery->outcome;
+    struct lw_case item = {
+        .verdict = (enum lw_verdict)delivery->verdict,
+        .has_code = outcome && outcome->has_code,
+        .code = outcome ? outcome->code : 0,
+        .delay_ms = outcome ? outcome->delay_ms : -1,
+        .attempt = delivery->attempt,
+        .retries = delivery->verdict == LW_OK ? 0 : lw_publish_retries(delivery),
+    };
+    struct lw_ruling ruling =
+        lw_policy_judge(&stream->policy, &item, lw_host_random(dispatcher->host));
+    if (ruling.verdict < LW_PENDING) {
+        stream->counters.results[ruling.verdict]++;
+    }
+    if (ruling.verdict != LW_OK) {
+        log_failure(dispatcher, stream, delivery, &ruling);
+    }
+    lw_dispatcher_carry_out(dispatcher, delivery, ruling);
+}
+
+/* A parked one is due, or a judged one may try again what it owes. */
+void
+lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_delivery *delivery = LW_CONTAINER(timer, struct lw_delivery, timer);
+    struct lw_stream *stream = lw_stream_of(delivery);
+    (void)now;
+    if (delivery->state == LW_STATE_PARKED) {
+        lw_dispatcher_unpark(stream->dispatcher, delivery);
+        return;
+    }
+    lw_assert(delivery->state == LW_STATE_JUDGED);
+    if (delivery->publishing) {
+        lw_publish_resend(stream->dispatcher, delivery);
+    } else {
+        judge(stream->dispatcher, stream, delivery);
+    }
+}
+
+/* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
+static inline void
+finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
+    lw_history_note(dispatcher, LW_HISTORY_RETURNED, delivery, delivery->verdict, 0);
+    if (__builtin_expect(delivery->is_late, 0)) {
+        warn_late(dispatcher, stream, delivery);
+    }
+    if (__builtin_expect(delivery->partition->is_ended, 0)) {
+        stream->counters.stale++;
+        lw_settle_drop(dispatcher, delivery);
+        return;
+    }
+    if (__builtin_expect(delivery->outcome && delivery->outcome->is_uncharged, 0)) {
+        delivery->attempt--;
+        lw_delivery_set_state(delivery, LW_STATE_QUEUED);
+        lw_scheduler_requeue(&dispatcher->scheduler, delivery);
+        return;
+    }
+    lw_delivery_set_state(delivery, LW_STATE_JUDGED);
+    if (__builtin_expect(delivery->verdict == LW_OK &&
+                             (!delivery->outcome || delivery->outcome->output_count == 0),
+                         1)) {
+        stream->counters.results[LW_OK]++;
+        lw_history_note(dispatcher, LW_HISTORY_JUDGED, delivery, LW_OK, LW_ACTION_DONE);
+        lw_settle(dispatcher, delivery, LW_SETTLED_ACKED, -1);
+        return;
+    }
+    judge(dispatcher, stream, delivery);
+}
+
+static uint32_t
+take_mail(struct lw_dispatcher *dispatcher)
+{
+    uint32_t count = 0;
+    struct lw_mail *mail = lw_mailbox_take(&dispatcher->completions.mailbox);
+    while (mail) {
+        struct lw_mail *next = mail->next;
+        finish(dispatcher, LW_CONTAINER(mail, struct lw_delivery, mail));
+        mail = next;
+        count++;
+    }
+    return count;
+}
+
+static uint32_t
+take_done(struct lw_dispatcher *dispatcher)
+{
+    uint32_t count = 0;
+    struct lw_queue_node *node;
+    while ((node = lw_queue_pop(&dispatcher->completions.done)) != NULL) {
+        finish(dispatcher, LW_CONTAINER(node, struct lw_delivery, link));
+        count++;
+    }
+    return count;
+}
+
+/* -- the step ------------------------------------------------------------------------------- */
+
+/*
+ * A better subscription that the broker has something for is received before a worse one is
+ * chosen; an equal one as soon as it ran dry here. NULL: choose now.
+ */
+static struct lw_stream *
+receive_before_choice(struct lw_dispatcher *dispatcher)
+{
+    struct lw_rank_node *receivable = lw_ranks_first(&dispatcher->receivable);
+    if (!receivable) {
+        return NULL;
+    }
+    struct lw_stream *stream = LW_CONTAINER(receivable, struct lw_stream, subscription.receive);
+    const struct lw_rank_node *ready = lw_ranks_first(&dispatcher->scheduler.ready);
+    if (!ready || receivable->rank < ready->rank ||
+        (receivable->rank == ready->rank && stream->subscription.queued == 0)) {
+        return stream;
+    }
+    lw_ranks_rotate(&dispatcher->receivable, receivable);
+    return NULL;
+}
+
+/* The local queue of a stream is dry, a slot is free, the broker has more: a larger window. */
+static inline void
+note_dry(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    if (stream->subscription.queued == 0 && stream->received_at != 0 &&
+        stream->subscription.limits.count > 0) {
+        lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
+    }
+}
+
+/* Starts what may start, receiving first where that could change the choice. */
+static uint32_t
+fill_slots(struct lw_dispatcher *dispatcher, uint32_t budget)
+{
+    struct lw_scheduler *scheduler = &dispatcher->scheduler;
+    uint32_t count = 0;
+    if (dispatcher->phase > LW_PHASE_DRAINING) {
+        return 0;
+    }
+    while (scheduler->busy_slots < scheduler->slots && count < budget) {
+        struct lw_stream *stream = receive_before_choice(dispatcher);
+        if (stream) {
+            note_dry(dispatcher, stream);
+            count += receive(dispatcher, stream);
+            continue;
+        }
+        struct lw_delivery *delivery = lw_scheduler_choose(scheduler);
+        if (!delivery) {
+            break;
+        }
+        start(dispatcher, delivery);
+        count++;
+    }
+    return count;
+}
+
+/* Tops up what waits here while all slots are taken; the window decides how much. */
+static uint32_t
+top_up(struct lw_dispatcher *dispatcher, uint32_t budget)
+{
+    uint32_t count = 0;
+    struct lw_rank_node *node;
+    while (count < budget && (node = lw_ranks_first(&dispatcher->receivable)) != NULL) {
+        struct lw_stream *stream = LW_CONTAINER(node, struct lw_stream, subscription.receive);
+        uint32_t received = receive(dispatcher, stream);
+        if (received == 0 && node->is_in) {
+            lw_ranks_remove(&dispatcher->receivable, node);
+        }
+        count += received;
+    }
+    return count;
+}
+
+static void
+take_events(struct lw_dispatcher *dispatcher, struct lw_link *link)
+{
+    struct lw_event events[EVENT_BATCH];
+    size_t count;
+    do {
+        count = link->broker->ops->events(link->broker, events, EVENT_BATCH);
+        for (size_t i = 0; i < count; i++) {
+            lw_assignment_on_event(link, &events[i]);
+        }
+    } while (count == EVENT_BATCH);
+    lw_assignment_continue(link);
+    (void)dispatcher;
+}
+
+static void
+look_at_sources(struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        stream->has_more =
+            stream->has_more || stream->link->broker->ops->is_ready(stream->source);
+        lw_dispatcher_update_receive(dispatcher, stream);
+    }
+}
+
+static void
+tell_demand(struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        update_demand(dispatcher, dispatcher->streams[i], dispatcher->host->now);
+    }
+}
+
+/* Streams that had work but no turn in this step are behind: their window falls. */
+static void
+note_behind(struct lw_dispatcher *dispatcher)
+{
+    struct lw_scheduler *scheduler = &dispatcher->scheduler;
+    const struct lw_rank_node *best = lw_ranks_first(&scheduler->ready);
+    if (!best || scheduler->busy_slots < scheduler->slots) {
+        return;
+    }
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->subscription.choose.is_in && stream->subscription.choose.rank > best->rank) {
+            lw_window_on_behind(&stream->subscription.window, dispatcher->host->now);
+        }
+    }
+}
+
+static void
+flush_engines(struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->engine_count; i++) {
+        struct lw_engine *engine = dispatcher->engines[i];
+        engine->ops->flush(engine);
+        if (engine->has_changed) {
+            update_engine(dispatcher, engine);
+        }
+    }
+}
+
+uint64_t
+lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
+{
+    uint32_t used = 0;
+    uint32_t moved;
+    for (uint32_t i = 0; i < dispatcher->link_count; i++) {
+        take_events(dispatcher, dispatcher->links[i]);
+    }
+    look_at_sources(dispatcher);
+    flush_engines(dispatcher);
+    do {
+        moved = take_mail(dispatcher) + take_done(dispatcher);
+        moved += fill_slots(dispatcher, STEP_BUDGET);
+        moved += take_done(dispatcher);
+        used += moved;
+    } while (moved > 0 && used < STEP_BUDGET);
+    used += top_up(dispatcher, STEP_BUDGET);
+    note_behind(dispatcher);
+    tell_demand(dispatcher);
+    lw_settle_flush(dispatcher);
+    flush_engines(dispatcher);
+    dispatcher->transitions += used;
+    lw_shutdown_step(dispatcher);
+    bool has_work = used >= STEP_BUDGET || dispatcher->completions.done.first != NULL;
+    return has_work ? now : LW_NEVER;
+}

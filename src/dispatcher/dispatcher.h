@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dispatcher's own structures, for the files of this folder, the service above it and tests.
+ * One loop thread owns everything here. Who does what:
+ *   dispatcher.c  the path of a message, top to bottom
+ *   publish.c     what is owed to other topics: sending, receipts, sending again
+ *   settle.c      the end of a delivery; acks, nacks, commits
+ *   assignment.c  partitions that come and go
+ *   lifecycle.c   making, starting, ending
+ *   shutdown.c    drain, deadline, close
+ *   stream.c      a subscription with everything that belongs to it
+ *   view.c        what handlers may ask that needs a clock or the origin headers
+ *   status.c      a picture of all that for people; explain
+ */
+#ifndef LW_DISPATCHER_DISPATCHER_H
+#define LW_DISPATCHER_DISPATCHER_H
+
+#include <laneway/plugin.h>
+
+#include "base/error.h"
+#include "base/host.h"
+#include "base/pool.h"
+#include "core/scheduler.h"
+#include "dispatcher/history.h"
+#include "dispatcher/stream.h"
+
+#define LW_RECEIVE_BATCH 256
+#define LW_FINISHED_BATCH 256
+#define LW_COMMIT_WAIT_NS (5000 * LW_MS)
+#define LW_DEAD_LETTER_DRAIN_NS (5000 * LW_MS)
+
+/*
+ * NEW       nothing was started; subscriptions may be added
+ * RUNNING   receives, runs, settles
+ * DRAINING  receives nothing; what is here runs, is published and settled, until the deadline
+ * LEAVING   unfinished ones were given back; the last commits are awaited, sources given up
+ * CLOSING   brokers and engines end; handlers on threads are waited for
+ * CLOSED    all is over
+ */
+enum lw_phase {
+    LW_PHASE_NEW,
+    LW_PHASE_RUNNING,
+    LW_PHASE_DRAINING,
+    LW_PHASE_LEAVING,
+    LW_PHASE_CLOSING,
+    LW_PHASE_CLOSED
+};
+
+/* The dispatcher's side of one broker. */
+struct lw_link {
+    struct lw_broker *broker;
+    struct lw_dispatcher *dispatcher;
+    struct lw_list dirty; /* lw_partition.dirty: something to commit */
+    struct lw_timer commit_timer;
+    uint32_t completed;   /* settled since the last commit */
+    bool is_committing;   /* one is in flight */
+    uint32_t commit_failures; /* in a row */
+    uint64_t commits;
+    uint64_t commits_failed;
+    struct lw_list revoking;  /* lw_revoke.link */
+    uint64_t revoke_deadline; /* LW_NEVER: none */
+    bool is_revoke_commit_sent;
+    struct lw_timer revoke_timer;
+    struct lw_queue waiting_room; /* lw_publishing.link: wait for PUBLISH_ROOM */
+    bool has_no_room;
+    bool is_up;
+    bool is_started;
+    bool is_close_asked;
+    bool is_closed;
+    uint64_t down_since;
+    struct lw_error last_error;
+    struct lw_message *finished[LW_FINISHED_BATCH]; /* to be released */
+    uint32_t finished_count;
+    struct lw_commit_item *commit_items; /* room for every slot */
+    uint32_t commit_capacity;
+};
+
+struct lw_dispatcher {
+    struct lw_host *host;
+    void *owner; /* the service object */
+    enum lw_phase phase;
+    enum lw_status end_status;
+    struct lw_error end_error;
+    struct lw_dispatcher_options options;
+    char *name;
+    struct lw_turn turn;
+    struct lw_completions completions;
+    struct lw_scheduler scheduler;
+    struct lw_ranks receivable;
+    struct lw_pool deliveries;
+    struct lw_pool publishings;
+    struct lw_delivery *spare[LW_RECEIVE_BATCH]; /* taken from the pool, for the next receive */
+    uint32_t spare_count;
+    struct lw_stream **streams;
+    uint32_t stream_count;
+    struct lw_link **links;
+    uint32_t link_count;
+    struct lw_engine **engines;
+    uint32_t engine_count;
+    struct lw_list settling; /* streams with settle items */
+    struct lw_list held;     /* lw_publishing.link of deliveries held for good */
+    uint32_t held_count;     /* deliveries that are not FREE */
+    uint32_t publishing_count;
+    uint64_t started_at;
+    uint64_t drain_deadline; /* LW_NEVER: none or unlimited */
+    struct lw_timer drain_timer;
+    struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
+    struct lw_timer stall_timer;
+    bool is_close_wanted;
+    bool is_abort_wanted;
+    bool is_deadline_passed;
+    uint32_t given_back;
+    uint64_t transitions;
+    struct lw_history *history;
+    struct lw_letter close_letter;
+};
+
+/* -- Making (service/api.c) -- */
+enum lw_status lw_dispatcher_init(struct lw_dispatcher *dispatcher, struct lw_host *host,
+                                  int wake_fd, const struct lw_dispatcher_options *options,
+                                  struct lw_error *ret_error);
+/* Frees everything but the host; phase NEW or CLOSED. Destroys brokers and engines. */
+void lw_dispatcher_deinit(struct lw_dispatcher *dispatcher);
+/* Takes the broker or engine over. */
+enum lw_status lw_dispatcher_add_broker(struct lw_dispatcher *dispatcher,
+                                        struct lw_broker *broker, struct lw_link **ret_link);
+enum lw_status lw_dispatcher_add_engine(struct lw_dispatcher *dispatcher,
+                                        struct lw_engine *engine);
+struct lw_link *lw_dispatcher_find_link(struct lw_dispatcher *dispatcher, const char *name);
+enum lw_status lw_dispatcher_add_stream(struct lw_dispatcher *dispatcher,
+                                        const struct lw_subscription_options *options,
+                                        struct lw_engine *engine, struct lw_error *ret_error);
+/* Forgets the last stream that was added (all or nothing of a family). Phase NEW. */
+void lw_dispatcher_drop_last_stream(struct lw_dispatcher *dispatcher);
+/* Starts engines and brokers and joins the host's turns. */
+enum lw_status lw_dispatcher_start(struct lw_dispatcher *dispatcher, struct lw_error *ret_error);
+/* One pure step: does all that is due, returns the next deadline. Called by the host's turn. */
+uint64_t lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now);
+void lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                         bool is_paused);
+
+/* -- dispatcher.c, for its neighbours -- */
+/* Recomputes whether the stream may receive now. */
+void lw_dispatcher_update_receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream);
+/* Rules over a judged delivery. */
+void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+                             struct lw_ruling ruling);
+/* Puts a parked one back into its lane now. */
+void lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+/* The timer of every delivery. */
+void lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now);
+/* Ends everything: a policy said stop. */
+void lw_dispatcher_fail(struct lw_dispatcher *dispatcher, enum lw_status status,
+                        const struct lw_error *error);
+
+static inline struct lw_stream *
+lw_stream_of(const struct lw_delivery *delivery)
+{
+    return LW_CONTAINER(delivery->subscription, struct lw_stream, subscription);
+}
+
+static inline void
+lw_history_note(struct lw_dispatcher *dispatcher, enum lw_history_kind kind,
+                const struct lw_delivery *delivery, int detail, int action)
+{
+    if (__builtin_expect(dispatcher->history != NULL, 0)) {
+        struct lw_history_event event = {
+            .kind = kind,
+            .now = dispatcher->host->now,
+            .delivery = delivery,
+            .partition = delivery->partition,
+            .position = delivery->message.position,
+            .detail = detail,
+            .action = action,
+        };
+        dispatcher->history->record(&event, dispatcher->history->user);
+    }
+}
+
+void lw_history_note_partition(struct lw_dispatcher *dispatcher, enum lw_history_kind kind,
+                               const struct lw_partition *partition, int64_t position);
+
+/* -- settle.c -- */
+void lw_settle(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+               enum lw_settled outcome, int64_t nack_delay_ms);
+/* Its generation is over: nothing is said to the broker. */
+void lw_settle_drop(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+/* Tells the brokers what was collected and gives the memory back; once per step and when full. */
+void lw_settle_flush(struct lw_dispatcher *dispatcher);
+/* Commits what is safe, if anything and if none is in flight. */
+void lw_settle_commit(struct lw_link *link);
+void lw_settle_on_committed(struct lw_link *link, const struct lw_event *event);
+void lw_settle_mark_dirty(struct lw_partition *partition);
+void lw_settle_init_link(struct lw_link *link);
+
+/* -- publish.c -- */
+struct lw_publishing;
+/* Owes what the ruling says; sends at once if there is room. */
+void lw_publish_begin(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+                      struct lw_ruling ruling);
+void lw_publish_on_receipt(struct lw_dispatcher *dispatcher, const struct lw_event *event);
+void lw_publish_on_room(struct lw_link *link);
+/* The timer of a JUDGED delivery: sends again what was not confirmed. */
+void lw_publish_resend(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+/* True when it could be let go now; false: receipts are outstanding, it goes when they came. */
+bool lw_publish_abandon(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+bool lw_publish_is_abandoned(const struct lw_delivery *delivery);
+/* Number of retries that this message has behind it, by its headers. */
+uint32_t lw_publish_retries(const struct lw_delivery *delivery);
+
+/* -- assignment.c -- */
+void lw_assignment_on_event(struct lw_link *link, const struct lw_event *event);
+/* After a step's events: commits and answers what is being revoked. */
+void lw_assignment_continue(struct lw_link *link);
+void lw_assignment_init_link(struct lw_link *link);
+/* Frees an ended partition once nothing of it is held. */
+void lw_assignment_release(struct lw_partition *partition);
+/* Opens the position; stashes the delivery when the offsets window is full. */
+bool lw_assignment_open(struct lw_delivery *delivery);
+/* Keeps an admitted delivery aside, in order, until the window or memory has room for it. */
+void lw_assignment_stash(struct lw_delivery *delivery);
+/* The window moved: stashed deliveries may go on. */
+void lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition);
+
+/* -- shutdown.c -- */
+void lw_shutdown_init(struct lw_dispatcher *dispatcher);
+void lw_shutdown_step(struct lw_dispatcher *dispatcher);
+void lw_shutdown_begin(struct lw_dispatcher *dispatcher, bool is_abort);
+/* Settles a JUDGED delivery as given back, counted. */
+void lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+
+#endif

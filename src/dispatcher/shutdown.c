@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a dispatcher: RUNNING -> DRAINING -> LEAVING -> CLOSING -> CLOSED.
+ *
+ * Draining receives nothing more; what is here runs, retries that are due before the deadline
+ * run, publications are confirmed. It ends when nothing is held, or at the deadline; what then
+ * is unfinished is given back (a nack where there is one, nothing on a log). Publications get at
+ * most 5 s once they are all that is left. Leaving awaits the last commits and gives the sources
+ * up; the group membership is kept until then. Closing waits for handlers that cannot be ended.
+ * An abort goes to LEAVING at once. Entered from the step only, so callers never recurse.
+ */
+#include "base/assert.h"
+#include "dispatcher/dispatcher.h"
+
+static void
+set_phase(struct lw_dispatcher *dispatcher, enum lw_phase phase)
+{
+    lw_assert(phase > dispatcher->phase);
+    dispatcher->phase = phase;
+}
+
+/* -- walking over what is held ---------------------------------------------------------------- */
+
+typedef void (*delivery_fn)(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+
+static void
+each_of_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition,
+                  delivery_fn fn)
+{
+    partition->held_count++; /* keeps it alive over the walk */
+    struct lw_list *node = partition->held.next;
+    while (node != &partition->held) {
+        struct lw_list *next = node->next;
+        fn(dispatcher, LW_CONTAINER(node, struct lw_delivery, held));
+        node = next;
+    }
+    partition->held_count--;
+    lw_assignment_release(partition);
+}
+
+static void
+each_held(struct lw_dispatcher *dispatcher, delivery_fn fn)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_list *head = &dispatcher->streams[i]->subscription.partitions;
+        for (struct lw_list *node = head->next; node != head;) {
+            struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+            node = node->next;
+            each_of_partition(dispatcher, partition, fn);
+        }
+    }
+    lw_settle_flush(dispatcher);
+}
+
+/* -- giving back --------------------------------------------------------------------------------- */
+
+static void
+unstash(struct lw_delivery *delivery)
+{
+    struct lw_partition *partition = delivery->partition;
+    for (struct lw_queue_node *node = partition->stash.first; node; node = node->next) {
+        if (node == &delivery->link) {
+            lw_queue_remove(&partition->stash, node);
+            partition->stash_count--;
+            return;
+        }
+    }
+}
+
+static bool
+is_stashed(const struct lw_delivery *delivery)
+{
+    const struct lw_queue *stash = &delivery->partition->stash;
+    for (const struct lw_queue_node *node = stash->first; node; node = node->next) {
+        if (node == &delivery->link) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
+lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    dispatcher->given_back++;
+    lw_settle(dispatcher, delivery, LW_SETTLED_GIVEN_BACK, 0);
+}
+
+static void
+give_back_parked(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
+    delivery->subscription->parked--;
+    lw_shutdown_give_back(dispatcher, delivery);
+}
+
+static void
+end_running(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_engine *engine = delivery->subscription->engine;
+    (void)dispatcher;
+    atomic_store_explicit(&delivery->is_cancelled, true, memory_order_relaxed);
+    engine->ops->cancel(engine, delivery);
+}
+
+/* The deadline passed or an abort was asked: everything that is not running goes back. */
+static void
+give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    switch ((enum lw_state)delivery->state) {
+    case LW_STATE_QUEUED:
+        if (is_stashed(delivery)) {
+            unstash(delivery);
+        } else {
+            lw_scheduler_remove(&dispatcher->scheduler, delivery);
+        }
+        lw_shutdown_give_back(dispatcher, delivery);
+        return;
+    case LW_STATE_RUNNING:
+        end_running(dispatcher, delivery);
+        return;
+    case LW_STATE_PARKED:
+        give_back_parked(dispatcher, delivery);
+        return;
+    case LW_STATE_JUDGED:
+    case LW_STATE_PUBLISHING:
+        if (!delivery->publishing || lw_publish_abandon(dispatcher, delivery)) {
+            lw_shutdown_give_back(dispatcher, delivery);
+        }
+        return;
+    case LW_STATE_FREE:
+    case LW_STATE_SETTLED:
+    case LW_STATE_DROPPED:
+        return;
+    }
+}
+
+/*
+ * At the beginning of a drain what cannot end before the deadline goes back at once: retries
+ * that are due later, messages that are held for good, and those of paused subscriptions.
+ */
+static void
+give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    bool is_held = delivery->state == LW_STATE_JUDGED && !delivery->publishing &&
+                   !lw_timer_is_armed(&delivery->timer);
+    bool is_paused =
+        delivery->state == LW_STATE_QUEUED && delivery->subscription->is_paused;
+    bool is_late = delivery->state == LW_STATE_PARKED &&
+                   delivery->timer.due > dispatcher->drain_deadline;
+    if (is_held || is_paused || is_late) {
+        give_back_now(dispatcher, delivery);
+    }
+}
+
+/* -- draining -------------------------------------------------------------------------------------- */
+
+static void
+enter_draining(struct lw_dispatcher *dispatcher)
+{
+    uint64_t now = dispatcher->host->now;
+    set_phase(dispatcher, LW_PHASE_DRAINING);
+    if (dispatcher->options.drain_timeout_ms > 0) {
+        dispatcher->drain_deadline =
+            now + (uint64_t)dispatcher->options.drain_timeout_ms * LW_MS;
+        lw_timers_arm(&dispatcher->host->timers, &dispatcher->drain_timer,
+                      dispatcher->drain_deadline);
+    }
+    lw_host_log(dispatcher->host, LW_LOG_INFO, "service.draining",
+                "draining: nothing more is received", "held=%u timeout_ms=%lld",
+                dispatcher->held_count, (long long)dispatcher->options.drain_timeout_ms);
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        lw_dispatcher_update_receive(dispatcher, dispatcher->streams[i]);
+    }
+    each_held(dispatcher, give_back_hopeless);
+}
+
+static void
+say_given_back(struct lw_dispatcher *dispatcher)
+{
+    uint32_t running = dispatcher->scheduler.busy_slots;
+    if (dispatcher->given_back > 0 || running > 0) {
+        lw_host_log(dispatcher->host, LW_LOG_WARN, "service.given_back",
+                    "unfinished messages were given back and will come again",
+                    "given_back=%u still_running=%u publishing=%u", dispatcher->given_back,
+                    running, dispatcher->publishing_count);
+    }
+}
+
+static void
+stop_engines(struct lw_dispatcher *dispatcher, uint64_t deadline)
+{
+    for (uint32_t i = 0; i < dispatcher->engine_count; i++) {
+        dispatcher->engines[i]->ops->stop(dispatcher->engines[i], deadline);
+    }
+}
+
+static void
+enter_leaving(struct lw_dispatcher *dispatcher)
+{
+    set_phase(dispatcher, LW_PHASE_LEAVING);
+    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
+    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
+    each_held(dispatcher, give_back_now);
+    say_given_back(dispatcher);
+    stop_engines(dispatcher, dispatcher->host->now);
+    for (uint32_t i = 0; i < dispatcher->link_count; i++) {
+        struct lw_link *link = dispatcher->links[i];
+        if (link->is_started) {
+            link->broker->ops->stop_sources(link->broker);
+        }
+    }
+}
+
+/* Nothing runs or waits for a handler: only publications are left. */
+static bool
+is_only_publishing(const struct lw_dispatcher *dispatcher)
+{
+    return dispatcher->publishing_count > 0 &&
+           dispatcher->held_count == dispatcher->publishing_count;
+}
+
+static void
+continue_draining(struct lw_dispatcher *dispatcher)
+{
+    struct lw_timers *timers = &dispatcher->host->timers;
+    if (dispatcher->held_count == 0) {
+        enter_leaving(dispatcher);
+        return;
+    }
+    if (dispatcher->is_deadline_passed) {
+        enter_leaving(dispatcher);
+        return;
+    }
+    if (is_only_publishing(dispatcher)) {
+        if (!lw_timer_is_armed(&dispatcher->dead_letter_timer)) {
+            lw_timers_arm(timers, &dispatcher->dead_letter_timer,
+                          dispatcher->host->now + LW_DEAD_LETTER_DRAIN_NS);
+        }
+    } else {
+        lw_timers_disarm(timers, &dispatcher->dead_letter_timer);
+    }
+}
+
+static void
+on_deadline(struct lw_dispatcher *dispatcher)
+{
+    dispatcher->is_deadline_passed = true;
+    if (dispatcher->phase == LW_PHASE_DRAINING) {
+        lw_host_log(dispatcher->host, LW_LOG_WARN, "service.deadline",
+                    "the drain deadline passed", "held=%u running=%u publishing=%u",
+                    dispatcher->held_count, dispatcher->scheduler.busy_slots,
+                    dispatcher->publishing_count);
+    }
+}
+
+static void
+on_drain_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    on_deadline(LW_CONTAINER(timer, struct lw_dispatcher, drain_timer));
+}
+
+static void
+on_dead_letter_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    on_deadline(LW_CONTAINER(timer, struct lw_dispatcher, dead_letter_timer));
+}
+
+/* -- leaving and closing ----------------------------------------------------------------------------- */
+
+static bool
+has_partitions(const struct lw_dispatcher *dispatcher, const struct lw_link *link)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_stream *stream = dispatcher->streams[i];
+        const struct lw_list *head = &stream->subscription.partitions;
+        if (stream->link != link) {
+            continue;
+        }
+        for (const struct lw_list *node = head->next; node != head; node = node->next) {
+            if (!LW_CONTAINER(node, struct lw_partition, link)->is_ended) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool
+is_left(const struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->link_count; i++) {
+        const struct lw_link *link = dispatcher->links[i];
+        if (link->is_started && (link->is_committing || !lw_list_is_empty(&link->revoking) ||
+                                 has_partitions(dispatcher, link))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+are_engines_stopped(const struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->engine_count; i++) {
+        if (!dispatcher->engines[i]->ops->is_stopped(dispatcher->engines[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+close_brokers(struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->link_count; i++) {
+        struct lw_link *link = dispatcher->links[i];
+        if (link->is_started && !link->is_close_asked) {
+            link->is_close_asked = true;
+            link->broker->ops->close(link->broker);
+        }
+    }
+}
+
+static bool
+are_brokers_closed(const struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->link_count; i++) {
+        if (dispatcher->links[i]->is_started && !dispatcher->links[i]->is_closed) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+give_spares_back(struct lw_dispatcher *dispatcher)
+{
+    while (dispatcher->spare_count > 0) {
+        lw_pool_give(&dispatcher->deliveries,
+                     dispatcher->spare[--dispatcher->spare_count]);
+    }
+}
+
+static void
+continue_closing(struct lw_dispatcher *dispatcher)
+{
+    if (dispatcher->held_count > 0 || !are_engines_stopped(dispatcher)) {
+        return;
+    }
+    close_brokers(dispatcher);
+    if (!are_brokers_closed(dispatcher)) {
+        return;
+    }
+    give_spares_back(dispatcher);
+    if (dispatcher->end_status == LW_STATUS_OK && dispatcher->given_back > 0) {
+        dispatcher->end_status = LW_STATUS_UNFINISHED;
+    }
+    set_phase(dispatcher, LW_PHASE_CLOSED);
+    lw_host_log(dispatcher->host, LW_LOG_INFO, "service.closed", "closed",
+                "status=%s given_back=%u", lw_status_name(dispatcher->end_status),
+                dispatcher->given_back);
+}
+
+/* -- what others call ------------------------------------------------------------------------------------ */
+
+void
+lw_shutdown_init(struct lw_dispatcher *dispatcher)
+{
+    lw_timer_init(&dispatcher->drain_timer, on_drain_timer);
+    lw_timer_init(&dispatcher->dead_letter_timer, on_dead_letter_timer);
+    lw_timer_init(&dispatcher->stall_timer, NULL);
+}
+
+void
+lw_shutdown_begin(struct lw_dispatcher *dispatcher, bool is_abort)
+{
+    dispatcher->is_close_wanted = true;
+    dispatcher->is_abort_wanted |= is_abort || dispatcher->options.is_abort;
+}
+
+void
+lw_shutdown_step(struct lw_dispatcher *dispatcher)
+{
+    if (dispatcher->phase == LW_PHASE_RUNNING && dispatcher->is_close_wanted) {
+        enter_draining(dispatcher);
+    }
+    if (dispatcher->phase == LW_PHASE_DRAINING) {
+        if (dispatcher->is_abort_wanted) {
+            enter_leaving(dispatcher);
+        } else {
+            continue_draining(dispatcher);
+        }
+    }
+    if (dispatcher->phase == LW_PHASE_LEAVING && is_left(dispatcher)) {
+        set_phase(dispatcher, LW_PHASE_CLOSING);
+    }
+    if (dispatcher->phase == LW_PHASE_CLOSING) {
+        continue_closing(dispatcher);
+    }
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stream: a subscription together with its source at the broker, its engine, its failure policy
+ * and where its copies go, every default resolved. Owns the partitions of its source.
+ */
+#ifndef LW_DISPATCHER_STREAM_H
+#define LW_DISPATCHER_STREAM_H
+
+#include <laneway/plugin.h>
+
+#include "core/partition.h"
+#include "core/subscription.h"
+#include "policy/judge.h"
+#include "policy/origin.h"
+
+struct lw_link;
+struct lw_dispatcher;
+
+#define LW_TIERS_MAX 16
+#define LW_SETTLE_BATCH 256
+
+struct lw_counters {
+    uint64_t received;
+    uint64_t received_bytes;
+    uint64_t started;
+    uint64_t results[5]; /* by enum lw_verdict, after error classes */
+    uint64_t settled[6]; /* by enum lw_settled */
+    uint64_t published[4]; /* by enum lw_publication_kind, confirmed */
+    uint64_t publish_failures[4];
+    uint64_t dead_reasons[5]; /* by enum lw_cause */
+    uint64_t stale;    /* returned after the partition was taken away */
+    uint64_t late;     /* returned after the attempt's time */
+    uint64_t held;     /* on_exhausted: hold, or a dead letter that no topic takes */
+    uint64_t duplicates; /* positions received twice in one ownership */
+};
+
+struct lw_stream {
+    struct lw_subscription subscription; /* first */
+    struct lw_dispatcher *dispatcher;
+    struct lw_link *link;
+    struct lw_source *source;
+    struct lw_policy policy;
+    struct lw_partition **slots; /* by lw_message.slot; NULL: not ours now */
+    uint32_t slot_count;
+    uint32_t max_uncommitted;
+    enum lw_header_family family;
+
+    char *topic;
+    char *name;
+    char *pipeline;
+    char *retry_topic;       /* NULL none */
+    char *dead_letter_topic; /* NULL: off */
+    char *reply_topic;       /* NULL none */
+    char *reply_key;         /* "keep", "none" or a header's name */
+    struct lw_link *dead_letter_link;
+    struct lw_link *reply_link;
+    enum lw_payload payload;
+    char **allow;
+    size_t allow_count;
+    struct lw_error_class *errors;
+    int64_t tiers_ms[LW_TIERS_MAX];
+    size_t tier_count;
+    bool reads_tiers;
+    bool is_retry_external;
+    int64_t receive_stall_ms;
+
+    struct lw_settle_item settle_items[LW_SETTLE_BATCH];
+    uint32_t settle_count;
+    struct lw_list settle_link; /* in the dispatcher's list when settle_count > 0 */
+
+    uint32_t demanded;
+    uint64_t demanded_at; /* the first demand since something was received, 0 none */
+    uint64_t received_at; /* last time something came, or the assignment */
+    uint64_t behind_at;
+    bool has_more;        /* the broker said that it has more */
+    struct lw_counters counters;
+};
+
+/*
+ * Makes a stream with every default resolved for `link`'s broker; checks what can be checked.
+ * `engine` is borrowed. The source is opened by lw_stream_open.
+ */
+enum lw_status lw_stream_create(struct lw_dispatcher *dispatcher,
+                                const struct lw_subscription_options *options,
+                                struct lw_link *link, struct lw_engine *engine,
+                                struct lw_stream **ret_stream, struct lw_error *ret_error);
+void lw_stream_destroy(struct lw_stream *stream);
+enum lw_status lw_stream_open(struct lw_stream *stream,
+                              const struct lw_subscription_options *options,
+                              struct lw_error *ret_error);
+/* Puts the partition of an ASSIGNED event into its slot. */
+struct lw_partition *lw_stream_assign(struct lw_stream *stream, const struct lw_event *event);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What handlers may ask of a delivery that needs a clock or the origin headers. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "dispatcher/dispatcher.h"
+
+static void
+read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin)
+{
+    size_t count = 0;
+    const struct lw_header *headers = lw_delivery_headers(delivery, &count);
+    lw_origin_read(lw_stream_of(delivery)->family, headers, count, ret_origin);
+}
+
+uint32_t
+lw_delivery_retries(const struct lw_delivery *delivery)
+{
+    struct lw_origin origin;
+    read_origin(delivery, &origin);
+    return origin.retries;
+}
+
+size_t
+lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    struct lw_origin origin;
+    read_origin(delivery, &origin);
+    if (!origin.message_id.data) {
+        return lw_origin_message_id(lw_stream_of(delivery)->link->broker->name,
+                                    delivery->partition->topic, delivery->partition->number,
+                                    delivery->message.position, out, size);
+    }
+    if (size > 0) {
+        size_t kept = origin.message_id.size < size ? origin.message_id.size : size - 1;
+        memcpy(out, origin.message_id.data, kept);
+        out[kept] = '\0';
+    }
+    return origin.message_id.size;
+}
+
+int64_t
+lw_delivery_deadline_ms(const struct lw_delivery *delivery)
+{
+    if (delivery->deadline == LW_NEVER) {
+        return -1;
+    }
+    uint64_t now = lw_clock_monotonic_ns();
+    return now < delivery->deadline ? (int64_t)((delivery->deadline - now) / LW_MS) : 0;
+}
+
+struct lw_dispatcher *
+lw_delivery_dispatcher(const struct lw_delivery *delivery)
+{
+    return delivery->subscription->dispatcher;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The headers that tell where a retry copy or dead letter came from: read from a message that
+ * came back, and built for a copy. Two families: Kafka's (Pyrallel's six names and x-laneway-*)
+ * and Pulsar's (REAL_TOPIC, ORIGIN_MESSAGE_ID, RECONSUMETIMES, DEAD_LETTER_TOPIC and the Java
+ * client's ORIGIN_MESSAGE_IDY_TIME, DELAY_TIME). Every other header is carried bit for bit, in
+ * order, duplicates kept. Pure. What a forged header may choose is bounded by an allow list.
+ */
+#ifndef LW_POLICY_ORIGIN_H
+#define LW_POLICY_ORIGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <laneway/laneway.h>
+
+#include "base/text.h"
+
+enum lw_header_family { LW_HEADERS_KAFKA, LW_HEADERS_PULSAR };
+
+/* What a message's own headers say of its first appearance. Views into the headers. */
+struct lw_origin {
+    uint32_t retries;      /* malformed or huge counts as 0, with is_malformed */
+    bool is_malformed;
+    struct lw_bytes message_id;  /* stable identity; null: this is the first appearance */
+    struct lw_bytes topic;       /* null: first appearance */
+    struct lw_bytes dead_letter_topic; /* null: none given */
+    int64_t not_before_ms;       /* wall clock, -1 none */
+    int64_t timestamp_ms;        /* of the original, -1 none */
+};
+
+void lw_origin_read(enum lw_header_family family, const struct lw_header *headers, size_t count,
+                    struct lw_origin *ret_origin);
+
+/* Everything that the copy's headers are made of. */
+struct lw_origin_facts {
+    enum lw_header_family family;
+    const char *broker;
+    const char *topic; /* where this message was consumed now */
+    int32_t partition;
+    int64_t position;
+    uint64_t generation;
+    int64_t timestamp_ms;
+    uint32_t attempt;     /* runs here */
+    uint32_t retries;     /* that the copy carries: +1 for a retry copy */
+    const char *reason;
+    const char *dead_letter_topic; /* of the original subscription; written at the first retry */
+    int64_t not_before_ms;         /* retry copies; -1 none */
+    int64_t delay_ms;              /* retry copies; -1 none */
+};
+
+/* The list for a copy; `memory` holds numbers and texts made here. Freed by lw_headers_deinit. */
+struct lw_headers {
+    struct lw_header *items;
+    size_t count;
+    size_t capacity;
+    struct lw_text memory;
+    bool is_failed;
+};
+
+void lw_headers_init(struct lw_headers *headers);
+void lw_headers_deinit(struct lw_headers *headers);
+/* Builds the complete header list of a retry copy. false without memory. */
+bool lw_origin_build_retry(const struct lw_origin_facts *facts, const struct lw_header *from,
+                           size_t count, struct lw_headers *ret_headers);
+/* Builds that of a dead letter: the reason, the attempt, the source's place. */
+bool lw_origin_build_dead_letter(const struct lw_origin_facts *facts,
+                                 const struct lw_header *from, size_t count,
+                                 struct lw_headers *ret_headers);
+/* Trace context and content type of the message, for replies and outputs that have none. */
+bool lw_origin_build_reply(const struct lw_header *own, size_t own_count,
+                           const struct lw_header *from, size_t count,
+                           struct lw_headers *ret_headers);
+
+/* Writes BROKER/TOPIC/PARTITION/POSITION, the topic percent-encoded; returns the length. */
+size_t lw_origin_message_id(const char *broker, const char *topic, int32_t partition,
+                            int64_t position, char *out, size_t size);
+/* May a header choose this dead-letter topic? */
+bool lw_origin_is_allowed(struct lw_bytes topic, const char *const *patterns, size_t count);
+
+#endif
