@@ -33,7 +33,8 @@ options: --tls, --sasl   another broker of its own, with that listener
          --nodes N       with start: a cluster of N nodes (default 1)
          --set KEY=VALUE with start: one more line of server.properties
          --auto-create   with start: topics are created on first use
-environment: KAFKA_BOOTSTRAP (use that broker), LANEWAY_BROKER_DIR, LANEWAY_CACHE
+environment: KAFKA_BOOTSTRAP (use that broker), LANEWAY_BROKER_DIR, LANEWAY_CACHE,
+  LANEWAY_BROKER_OWNER (pid: with start, stops the broker when that process ends)
 EOF
 }
 
@@ -157,20 +158,31 @@ kafka_kill_nodes() {
     done
 }
 
+# Becomes a program that holds no descriptor of the caller, or whoever reads our output waits for it.
+kafka_detach() {
+    local fd
+    for fd in /proc/self/fd/*; do
+        fd=${fd##*/}
+        [ "$fd" -le 2 ] || eval "exec $fd>&-"
+    done
+    exec setsid "$@"
+}
+
+# Stops this broker, and no later one, when the process LANEWAY_BROKER_OWNER has ended.
+kafka_watch_owner() {
+    kafka_detach python3 "$kafka_here/when-dead.py" "$LANEWAY_BROKER_OWNER" "$broker_root/tools/broker" \
+        kafka stop ${kafka_variant[@]+"${kafka_variant[@]}"} --if "$(<"$kafka_state/id")" \
+        </dev/null >/dev/null 2>&1 &
+    disown $!
+}
+
 kafka_run_node() {
     local node=$1 dir=$kafka_state/node-$1 pid
     kafka_pid "$node" >/dev/null && return
-    # No descriptor of the caller may stay open in the broker, or whoever reads our output waits for it.
-    (
-        for fd in /proc/self/fd/*; do
-            fd=${fd##*/}
-            [ "$fd" -le 2 ] || eval "exec $fd>&-"
-        done
-        exec setsid java -Xms96m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
-            -Dorg.slf4j.simpleLogger.defaultLogLevel=info -Dorg.slf4j.simpleLogger.showDateTime=true \
-            -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
-            -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties"
-    ) </dev/null >>"$dir/log" 2>&1 &
+    kafka_detach java -Xms96m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+        -Dorg.slf4j.simpleLogger.defaultLogLevel=info -Dorg.slf4j.simpleLogger.showDateTime=true \
+        -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
+        -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties" </dev/null >>"$dir/log" 2>&1 &
     pid=$!
     disown "$pid"
     printf '%s %s\n' "$pid" "$(kafka_start_time "$pid")" >"$dir/pid"
@@ -262,8 +274,10 @@ kafka_make_state() {
     local node ports voters='' cluster replicas
     rm -rf "$kafka_state"
     replicas=$((kafka_nodes < 3 ? 1 : 3))
-    case $kafka_protocol in *SSL) mkdir -p "$kafka_state"; kafka_make_certificates ;; esac
+    case $kafka_protocol in *SSL) kafka_make_certificates ;; esac
     cluster=$(python3 -c 'import base64, os; print(base64.urlsafe_b64encode(b"L" + os.urandom(15)).decode().rstrip("="))')
+    mkdir -p "$kafka_state"
+    printf '%s\n' "$cluster" >"$kafka_state/id"
     ports=$(kafka_probe ports $((kafka_nodes * 3)))
     for ((node = 1; node <= kafka_nodes; node++)); do
         mkdir -p "$kafka_state/node-$node"
@@ -316,6 +330,7 @@ kafka_start_anew() {
 kafka_start() {
     if ! kafka_all_run || ! kafka_wait_ready ready; then
         kafka_start_anew
+        [ -z "${LANEWAY_BROKER_OWNER:-}" ] || kafka_watch_owner
     fi
     kafka_addresses | kafka_joined
 }
@@ -330,6 +345,9 @@ kafka_restart() {
 
 kafka_stop() {
     local node
+    if [ -n "$kafka_only_id" ] && [ "$kafka_only_id" != "$(cat "$kafka_state/id" 2>/dev/null)" ]; then
+        return
+    fi
     kafka_signal_nodes TERM
     for node in $(kafka_chosen_nodes); do
         kafka_wait_dead "$node" 200 || say "node $node does not stop, killing it"
@@ -380,6 +398,12 @@ kafka_admin() {
         exec "$kafka_venv/bin/python" "$broker_root/tests/support/kafka_admin.py" "$@"
 }
 
+# Tests may be given our own broker by KAFKA_BOOTSTRAP, too; that one obeys.
+kafka_is_foreign() {
+    [ -n "${KAFKA_BOOTSTRAP:-}" ] && [ "$kafka_protocol" = PLAINTEXT ] &&
+        [ "$KAFKA_BOOTSTRAP" != "$(kafka_addresses | kafka_joined)" ]
+}
+
 # A broker that the caller brought is used, never started, stopped or killed.
 kafka_foreign() {
     case $1 in
@@ -393,20 +417,21 @@ kafka_foreign() {
 
 kafka_parse() {
     local tls='' sasl=''
-    kafka_arguments=() kafka_settings=()
+    kafka_arguments=() kafka_settings=() kafka_variant=() kafka_only_id=
     kafka_nodes=1 kafka_node='' kafka_keep='' kafka_plain='' kafka_auto_create=false
     while [ $# -gt 0 ]; do
         case $1 in
-        --tls) tls=1 ;;
-        --sasl) sasl=1 ;;
+        --tls) tls=1 kafka_variant+=(--tls) ;;
+        --sasl) sasl=1 kafka_variant+=(--sasl) ;;
         --keep) kafka_keep=1 ;;
         --plain) kafka_plain=1 ;;
         --auto-create) kafka_auto_create=true ;;
-        --nodes | --node | --set)
+        --nodes | --node | --set | --if)
             [ $# -gt 1 ] || misused "$1 needs a value"
             case $1 in
             --nodes) kafka_nodes=$2 ;;
             --node) kafka_node=$2 ;;
+            --if) kafka_only_id=$2 ;;
             --set) kafka_settings+=("$2") ;;
             esac
             shift
@@ -429,7 +454,7 @@ broker_main() {
     set -- ${kafka_arguments[@]+"${kafka_arguments[@]}"}
     case $command in
     start | address | status | kill | restart | stop | log | properties)
-        if [ -n "${KAFKA_BOOTSTRAP:-}" ] && [ "$kafka_protocol" = PLAINTEXT ]; then
+        if kafka_is_foreign; then
             kafka_foreign "$command"
             return
         fi
