@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepares topics for tests with a real Kafka and reads back what was left in them.
 
-Runs with the interpreter that `tools/broker kafka python` prints, or as `tools/broker kafka admin
-COMMAND ...`. The broker is --bootstrap or $KAFKA_BOOTSTRAP; client settings (TLS, SASL) are given
-with -X key=value. What comes out on stdout is data, one JSON value a line; text on stderr.
+Runs with the interpreter that `tools/broker kafka python` prints, or as
+`tools/broker kafka admin COMMAND ...`. The broker is --bootstrap or $KAFKA_BOOTSTRAP; client
+settings (TLS, SASL) are given with -X key=value. What comes out on stdout is data, one JSON
+value a line; text is on stderr.
 Every command waits until what it did is visible to other clients.
 """
 import argparse
@@ -105,7 +106,9 @@ def do_create(options):
     names = options.topic.split(",")
     config = dict(each.split("=", 1) for each in options.config)
     admin = admin_of(options)
-    topics = [NewTopic(name, options.partitions, options.replicas, config=config) for name in names]
+    topics = [
+        NewTopic(name, options.partitions, options.replicas, config=config) for name in names
+    ]
     finish(admin.create_topics(topics))
     for name in names:
         wait_for(
@@ -116,7 +119,10 @@ def do_create(options):
 def do_grow(options):
     admin = admin_of(options)
     finish(admin.create_partitions([NewPartitions(options.topic, options.partitions)]))
-    wait_for("partitions", lambda: len(partitions_of(admin, options.topic) or []) == options.partitions)
+    wait_for(
+        "partitions",
+        lambda: len(partitions_of(admin, options.topic) or []) == options.partitions,
+    )
 
 
 def do_delete(options):
@@ -140,7 +146,9 @@ def do_list(options):
 def do_config(options):
     resource = ConfigResource(ConfigResource.Type.TOPIC, options.topic)
     (future,) = admin_of(options).describe_configs([resource]).values()
-    print(json.dumps({name: entry.value for name, entry in sorted(future.result(WAIT_S).items())}))
+    print(
+        json.dumps({name: entry.value for name, entry in sorted(future.result(WAIT_S).items())})
+    )
 
 
 # --- access ---------------------------------------------------------------------------------
@@ -159,12 +167,10 @@ def acl(options, user, operation, permission):
 
 
 def do_deny(options):
-    """Takes operations on a topic (or --kind GROUP) from one user; all others keep everything."""
+    """Takes operations on a topic (or --kind GROUP) from one user; the others keep all."""
     bindings = [acl(options, "*", AclOperation.ALL, AclPermissionType.ALLOW)]
     for name in options.operations:
-        bindings.append(
-            acl(options, options.user, AclOperation[name], AclPermissionType.DENY)
-        )
+        bindings.append(acl(options, options.user, AclOperation[name], AclPermissionType.DENY))
     finish(admin_of(options).create_acls(bindings))
 
 
@@ -194,7 +200,7 @@ class Records:
         self.seen = {}
 
     def take(self, number):
-        """Returns key and value; the value is JSON with the key and its own running number `n`."""
+        """Returns key and value; the value is JSON with the key and the key's own count `n`."""
         key = f"{self.options.key_prefix}{self.random.randrange(self.options.keys)}"
         n = self.seen.get(key, 0)
         self.seen[key] = n + 1
@@ -211,22 +217,23 @@ def produce_all(options):
         if error is not None:
             failures.append(error)
 
-    producer = Producer(
-        settings(
-            options,
-            **{
-                "enable.idempotence": True,
-                "linger.ms": 5,
-                "queue.buffering.max.messages": 1000000,
-                "partitioner": "murmur2_random",
-                "message.timeout.ms": options.timeout * 1000,
-            },
-        )
-    )
+    chosen = {
+        "enable.idempotence": True,
+        "linger.ms": 5,
+        "queue.buffering.max.messages": 1000000,
+        "partitioner": "murmur2_random",
+        "message.timeout.ms": options.timeout * 1000,
+    }
+    if options.transaction:
+        chosen["transactional.id"] = f"laneway-admin-{os.getpid()}"
+    producer = Producer(settings(options, **chosen))
     headers = [tuple(each.split("=", 1)) for each in options.header]
     keyless = options.keys == 0
     options.keys = max(options.keys, 1)
     records = {name: Records(options) for name in names}
+    if options.transaction:
+        producer.init_transactions(WAIT_S)
+        producer.begin_transaction()
     started = time.monotonic()
     for index in range(options.count * len(names)):
         name = names[index % len(names)]
@@ -244,6 +251,10 @@ def produce_all(options):
         put(producer, name, value, None if keyless else key, on_receipt, more)
     if producer.flush(options.timeout) or failures:
         raise Failed(f"{len(failures)} refused ({failures[:1]}), {len(producer)} unsent")
+    if options.transaction == "commit":
+        producer.commit_transaction(WAIT_S)
+    elif options.transaction == "abort":
+        producer.abort_transaction(WAIT_S)
     return time.monotonic() - started
 
 
@@ -274,8 +285,8 @@ def raw(value, as_base64):
 
 
 def do_put(options):
-    """Sends exact records, one JSON value a line of stdin: topic, partition, key or key_b64, value
-    or value_b64, headers as [[name, value]], timestamp in ms. What is absent is null."""
+    """Sends exact records, one JSON value a line of stdin: topic, partition, key or key_b64,
+    value or value_b64, headers as [[name, value]], timestamp in ms. What is absent is null."""
     receipts = []
     producer = Producer(
         settings(options, **{"partitioner": "murmur2_random", "message.max.bytes": 16 << 20})
@@ -296,7 +307,8 @@ def do_put(options):
     producer.flush(WAIT_S)
     for error, message in receipts:
         place = {"topic": message.topic(), "partition": message.partition()}
-        print(json.dumps({**place, "error": str(error)} if error else {**place, "offset": message.offset()}))
+        outcome = {"error": str(error)} if error else {"offset": message.offset()}
+        print(json.dumps({**place, **outcome}))
     if len(producer) or any(error for error, _ in receipts):
         raise Failed("not every record was accepted")
 
@@ -329,7 +341,7 @@ def as_json(message, with_value):
 
 
 def do_read(options):
-    """Prints every record that is in the topics now, partition by partition in order of offset."""
+    """Prints every record in the topics now, partition by partition, in order of offset."""
     reader = reader_of(options)
     reader.assign([])
     for topic in options.topics:
@@ -343,7 +355,7 @@ def read_partition(reader, place, options):
     place.offset = low
     reader.assign([place])
     while place.offset < high:
-        # The position moves over holes, of compaction and transactions, even if no record comes.
+        # The position moves over holes (compaction, transactions) even if no record comes.
         for message in reader.consume(10000, timeout=0.05):
             if message.error():
                 raise Failed(message.error())
@@ -405,7 +417,9 @@ def ends(admin, topics, spec=None):
         for partition in need_partitions(admin, topic)
     ]
     asked = admin.list_offsets({place: spec or OffsetSpec.latest() for place in places})
-    return [TopicPartition(p.topic, p.partition, f.result(WAIT_S).offset) for p, f in asked.items()]
+    return [
+        TopicPartition(p.topic, p.partition, f.result(WAIT_S).offset) for p, f in asked.items()
+    ]
 
 
 def do_offsets(options):
@@ -456,7 +470,8 @@ def do_seek(options):
 def do_forget(options):
     """Deletes groups with all their offsets."""
     finish(
-        admin_of(options).delete_consumer_groups(options.groups), [KafkaError.GROUP_ID_NOT_FOUND]
+        admin_of(options).delete_consumer_groups(options.groups),
+        [KafkaError.GROUP_ID_NOT_FOUND],
     )
 
 
@@ -493,7 +508,9 @@ def add(commands, name, function, *positional):
 
 def add_record_commands(commands):
     produce = add(commands, "produce", do_produce, "topic", "count")
-    produce.description = "TOPIC may be a list with commas: COUNT messages for each, interleaved."
+    produce.description = (
+        "TOPIC may be a list with commas: COUNT messages for each, interleaved."
+    )
     produce.add_argument("--keys", type=int, default=100, help="0 = no keys")
     produce.add_argument("--key-prefix", default="k")
     produce.add_argument("--size", type=int, default=100, help="bytes of a value, at least")
@@ -502,8 +519,11 @@ def add_record_commands(commands):
     produce.add_argument("--partition", type=int)
     produce.add_argument("--header", action="append", default=[], metavar="NAME=VALUE")
     produce.add_argument("--number-header", metavar="NAME", help="a header with the number")
-    produce.add_argument("--rate", type=float, default=0, help="messages a second; 0 = full speed")
-    produce.add_argument("--timeout", type=int, default=120)
+    produce.add_argument(
+        "--rate", type=float, default=0, help="messages a second; 0 = full speed"
+    )
+    produce.add_argument("--timeout", type=int, default=50)
+    produce.add_argument("--transaction", choices=["commit", "abort"], help="all in one")
     add(commands, "put", do_put)
     add(commands, "read", do_read, "topics+").add_argument("--no-value", action="store_true")
     watch = add(commands, "watch", do_watch, "topics+")
@@ -530,7 +550,9 @@ def add_offset_commands(commands):
     add(commands, "offsets", do_offsets, "group", "topics*")
     add(commands, "end", do_end, "topics+")
     add(commands, "start", do_start, "topics+")
-    add(commands, "lag", do_lag, "group", "topics+").add_argument("--wait", type=float, default=0)
+    add(commands, "lag", do_lag, "group", "topics+").add_argument(
+        "--wait", type=float, default=0
+    )
     add(commands, "seek", do_seek, "group", "topic", "partition", "offset")
     add(commands, "forget", do_forget, "groups+")
     add(commands, "members", do_members, "group")

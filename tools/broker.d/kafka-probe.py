@@ -2,12 +2,15 @@
 """Asks a Kafka broker whether it serves, with nothing but Python's own library.
 
   kafka-probe.py ports N                  N free ports, one a line
+  kafka-probe.py cluster-id               an id for a new cluster
   kafka-probe.py ready HOST:PORT...       all nodes known, coordinator of groups at work
   kafka-probe.py write HOST:PORT...       the same, every partition led, and a record accepted
 
 Exit 0 = yes, 1 = not yet (the reason on stderr). Protocol versions are the oldest that Kafka 4
 still answers, where every field has a fixed place.
 """
+import base64
+import os
 import random
 import socket
 import struct
@@ -176,6 +179,9 @@ def print_ports(count):
 
 def main(arguments):
     command, values = arguments[0], arguments[1:]
+    if command == "cluster-id":
+        print(base64.urlsafe_b64encode(b"L" + os.urandom(15)).decode().rstrip("="))
+        return 0
     if command == "ports":
         print_ports(int(values[0]))
         return 0

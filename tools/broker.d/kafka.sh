@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Apache Kafka (KRaft, combined broker and controller nodes) as a test broker; sourced by tools/broker.
+# Apache Kafka (KRaft, broker and controller in one) as a test broker; sourced by tools/broker.
 #
-# Owns the jars (one copy per user, in the cache), the state folder and the processes it started.
+# Owns the jars (one copy per user, in the cache), the state folder and the processes it starts.
 # Ports are chosen, never fixed, below the range that the system gives to clients: a client that
-# dials a dead broker's port could otherwise be given that very port and keep it from coming back.
+# dials a dead broker's port could else be given that very port and keep it from coming back.
 # A process is known by pid and start time together, so a reused pid is never killed.
 # Every node also has a PLAINTEXT listener, for probes and administration; --tls and --sasl add
 # the one that is tested.
@@ -14,12 +14,15 @@ kafka_here=$broker_root/tools/broker.d
 kafka_jars=$broker_cache/kafka-$kafka_version
 kafka_venv=$broker_cache/python-confluent-kafka-$kafka_client_version
 kafka_ready_s=40
+kafka_java=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData)
+kafka_logger=org.slf4j.simpleLogger.
 
 kafka_help() {
     cat >&2 <<'EOF'
 tools/broker kafka COMMAND [OPTION...]
   start      start it, or find it running; prints the bootstrap address
-  address    print the bootstrap address, also of a killed one; --plain: of the listener without TLS and SASL
+  address    print the bootstrap address, also of a killed one
+             (--plain: of the listener without TLS and SASL)
   status     say what runs; exit 0 if all nodes do, 1 if not
   kill       SIGKILL, and wait until dead (--node N: only that node)
   restart    start what is dead on the same data and ports, wait until a write is accepted
@@ -44,7 +47,7 @@ kafka_has_command() {
     command -v "$1" >/dev/null || cannot "kafka needs $1, which is not installed ($2)"
 }
 
-# Puts what COMMAND makes (its last argument, a path) at TARGET, once, whoever calls at the same time.
+# Puts what COMMAND makes (at its last argument) at TARGET: once, whoever calls at the same time.
 kafka_make_once() {
     local target=$1
     shift
@@ -158,7 +161,7 @@ kafka_kill_nodes() {
     done
 }
 
-# Becomes a program that holds no descriptor of the caller, or whoever reads our output waits for it.
+# Becomes a program without descriptors of the caller: who reads our output would wait for it.
 kafka_detach() {
     local fd
     for fd in /proc/self/fd/*; do
@@ -170,18 +173,17 @@ kafka_detach() {
 
 # Stops this broker, and no later one, when the process LANEWAY_BROKER_OWNER has ended.
 kafka_watch_owner() {
-    kafka_detach python3 "$kafka_here/when-dead.py" "$LANEWAY_BROKER_OWNER" "$broker_root/tools/broker" \
-        kafka stop ${kafka_variant[@]+"${kafka_variant[@]}"} --if "$(<"$kafka_state/id")" \
-        </dev/null >/dev/null 2>&1 &
+    kafka_detach python3 "$kafka_here/when-dead.py" "$LANEWAY_BROKER_OWNER" \
+        "$broker_root/tools/broker" kafka stop ${kafka_variant[@]+"${kafka_variant[@]}"} \
+        --if "$(<"$kafka_state/id")" </dev/null >/dev/null 2>&1 &
     disown $!
 }
 
 kafka_run_node() {
     local node=$1 dir=$kafka_state/node-$1 pid
     kafka_pid "$node" >/dev/null && return
-    kafka_detach java -Xms96m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
-        -Dorg.slf4j.simpleLogger.defaultLogLevel=info -Dorg.slf4j.simpleLogger.showDateTime=true \
-        -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
+    kafka_detach java "${kafka_java[@]}" -Xms96m -Xmx512m -D${kafka_logger}defaultLogLevel=info \
+        -D${kafka_logger}showDateTime=true -D${kafka_logger}dateTimeFormat=HH:mm:ss.SSS \
         -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties" </dev/null >>"$dir/log" 2>&1 &
     pid=$!
     disown "$pid"
@@ -202,7 +204,10 @@ kafka_wait_ready() {
         for node in $(kafka_node_numbers); do
             kafka_pid "$node" >/dev/null || { say "node $node ended by itself"; return 1; }
         done
-        [ "$SECONDS" -lt "$until" ] || { say "not ready after $kafka_ready_s s: $(tail -n1 "$kafka_state/probe")"; return 1; }
+        if [ "$SECONDS" -ge "$until" ]; then
+            say "not ready after $kafka_ready_s s: $(tail -n 1 "$kafka_state/probe")"
+            return 1
+        fi
         sleep 0.1
     done
 }
@@ -234,9 +239,10 @@ kafka_make_certificates() {
         -keyout "$tls/ca.key" -out "$tls/ca.pem" 2>/dev/null
     printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >"$tls/extensions"
     for name in server client; do
-        openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout "$tls/$name.key" -out "$tls/$name.csr" 2>/dev/null
-        openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 30 \
-            -extfile "$tls/extensions" -out "$tls/$name.pem" 2>/dev/null
+        openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" \
+            -keyout "$tls/$name.key" -out "$tls/$name.csr" 2>/dev/null
+        openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" \
+            -CAcreateserial -days 30 -extfile "$tls/extensions" -out "$tls/$name.pem" 2>/dev/null
     done
     cat "$tls/server.key" "$tls/server.pem" >"$tls/server.keystore.pem"
 }
@@ -252,9 +258,13 @@ kafka_write_node() {
             -e "s|@LISTENERS@|$listeners|; s|@CONTROLLER@|CONTROLLER://127.0.0.1:$controller|" \
             -e "s|@CLIENT_PROTOCOL@|$kafka_protocol|; s|@AUTO_CREATE@|$kafka_auto_create|" \
             "$kafka_here/kafka-server.properties"
-        case $kafka_protocol in *SSL) sed "s|@TLS@|$kafka_state/tls|" "$kafka_here/kafka-tls.properties" ;; esac
-        case $kafka_protocol in SASL*) cat "$kafka_here/kafka-sasl.properties" ;; esac
-        # Controllers of several nodes would have to authorize each other before they can know the ACLs.
+        case $kafka_protocol in
+        *SSL) sed "s|@TLS@|$kafka_state/tls|" "$kafka_here/kafka-tls.properties" ;;
+        esac
+        case $kafka_protocol in
+        SASL*) cat "$kafka_here/kafka-sasl.properties" ;;
+        esac
+        # Several controllers would have to authorize each other before they can know the ACLs.
         [ "$kafka_nodes" -gt 1 ] || cat "$kafka_here/kafka-acl.properties"
         printf '%s\n' ${kafka_settings[@]+"${kafka_settings[@]}"}
     } >"$dir/server.properties"
@@ -265,9 +275,9 @@ kafka_format_node() {
     case $kafka_protocol in
     SASL*) scram=(--add-scram 'SCRAM-SHA-256=[name=scram,password=scram-secret]') ;;
     esac
-    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
-        -cp "$kafka_jars/*" kafka.tools.StorageTool format -t "$cluster" -c "$dir/server.properties" \
-        ${scram[@]+"${scram[@]}"} >>"$dir/log" 2>&1 || { tail -n5 "$dir/log" >&2; return 1; }
+    java "${kafka_java[@]}" -Xmx256m -D${kafka_logger}defaultLogLevel=warn -cp "$kafka_jars/*" \
+        kafka.tools.StorageTool format -t "$cluster" -c "$dir/server.properties" \
+        ${scram[@]+"${scram[@]}"} >>"$dir/log" 2>&1 || { tail -n 5 "$dir/log" >&2; return 1; }
 }
 
 kafka_make_state() {
@@ -275,7 +285,7 @@ kafka_make_state() {
     rm -rf "$kafka_state"
     replicas=$((kafka_nodes < 3 ? 1 : 3))
     case $kafka_protocol in *SSL) kafka_make_certificates ;; esac
-    cluster=$(python3 -c 'import base64, os; print(base64.urlsafe_b64encode(b"L" + os.urandom(15)).decode().rstrip("="))')
+    cluster=$(kafka_probe cluster-id)
     mkdir -p "$kafka_state"
     printf '%s\n' "$cluster" >"$kafka_state/id"
     ports=$(kafka_probe ports $((kafka_nodes * 3)))
@@ -345,9 +355,9 @@ kafka_restart() {
 
 kafka_stop() {
     local node
-    if [ -n "$kafka_only_id" ] && [ "$kafka_only_id" != "$(cat "$kafka_state/id" 2>/dev/null)" ]; then
-        return
-    fi
+    local id=
+    { id=$(<"$kafka_state/id"); } 2>/dev/null || true
+    [ "${kafka_only_id:-$id}" = "$id" ] || return 0
     kafka_signal_nodes TERM
     for node in $(kafka_chosen_nodes); do
         kafka_wait_dead "$node" 200 || say "node $node does not stop, killing it"
@@ -363,7 +373,8 @@ kafka_status() {
     [ -n "$(kafka_node_numbers)" ] || { echo "not started"; return 1; }
     for node in $(kafka_node_numbers); do
         if pid=$(kafka_pid "$node"); then
-            echo "node $node runs, pid $pid, $(sed -n 's/^VmRSS:[[:space:]]*//p' "/proc/$pid/status")"
+            echo "node $node runs, pid $pid, $(sed -n 's/^VmRSS:[[:space:]]*//p' \
+                "/proc/$pid/status")"
         else
             echo "node $node is dead"
         fi
@@ -382,9 +393,11 @@ kafka_address() {
 
 kafka_properties() {
     printf 'bootstrap.servers=%s\nsecurity.protocol=%s\n' "$(kafka_address)" "$kafka_protocol"
-    case $kafka_protocol in *SSL) printf 'ssl.ca.location=%s\n' "$kafka_state/tls/ca.pem" ;; esac
     case $kafka_protocol in
-    SASL*) printf 'sasl.mechanism=PLAIN\nsasl.username=laneway\nsasl.password=laneway-secret\n' ;;
+    *SSL) printf 'ssl.ca.location=%s\n' "$kafka_state/tls/ca.pem" ;;
+    esac
+    case $kafka_protocol in
+    SASL*) printf 'sasl.%s\n' mechanism=PLAIN username=laneway password=laneway-secret ;;
     esac
 }
 
@@ -410,7 +423,7 @@ kafka_foreign() {
     start | address) printf '%s\n' "$KAFKA_BOOTSTRAP" ;;
     status) echo "KAFKA_BOOTSTRAP=$KAFKA_BOOTSTRAP is used" ;;
     stop) ;;
-    properties) printf 'bootstrap.servers=%s\nsecurity.protocol=PLAINTEXT\n' "$KAFKA_BOOTSTRAP" ;;
+    properties) printf '%s\n' "bootstrap.servers=$KAFKA_BOOTSTRAP" security.protocol=PLAINTEXT ;;
     *) cannot "$1 is not possible with a broker that KAFKA_BOOTSTRAP names" ;;
     esac
 }
