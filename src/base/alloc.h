@@ -13,11 +13,11 @@
 
 #include <laneway/laneway.h>
 
-void *lw_alloc(size_t size);      /* zeroed */
-void *lw_alloc_array(size_t count, size_t size); /* zeroed; NULL on overflow */
+void *lw_alloc(size_t size);                                     /* zeroed */
+void *lw_alloc_array(size_t count, size_t size);                 /* zeroed; NULL on overflow */
 void *lw_resize_array(void *pointer, size_t count, size_t size); /* new part is not zeroed */
-char *lw_copy_text(const char *text);                  /* NULL gives NULL */
-char *lw_copy_text_n(const char *text, size_t length); /* adds the zero */
+char *lw_copy_text(const char *text);                            /* NULL gives NULL */
+char *lw_copy_text_n(const char *text, size_t length);           /* adds the zero */
 void *lw_copy_bytes(const void *data, size_t size);
 void lw_free(void *pointer);
 

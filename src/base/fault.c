@@ -118,8 +118,9 @@ add_rule(struct lw_faults *faults, struct lw_bytes text, struct lw_error *ret_er
     struct lw_bytes action = cut_last(&name);
     struct lw_bytes when = cut_last(&name);
     if (!parse_action(action, &parsed.action) || !parse_when(when, &parsed) || name.size == 0) {
-        lw_error_set(ret_error, LW_STATUS_INVALID, "", "fault rule \"%.*s\" is not NAME:N:ACTION",
-                     (int)text.size, (const char *)text.data);
+        lw_error_set(ret_error, LW_STATUS_INVALID, "",
+                     "fault rule \"%.*s\" is not NAME:N:ACTION", (int)text.size,
+                     (const char *)text.data);
         lw_error_help(ret_error, "write the number of a passage or pPERCENT, and fail, kill or "
                                  "abort: settle.after_publish:3:kill");
         return LW_STATUS_INVALID;

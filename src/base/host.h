@@ -50,7 +50,7 @@ struct lw_letter {
 typedef void (*lw_watch_fn)(int fd, int events, void *user);
 
 struct lw_host_ops {
-    int64_t (*wall_ms)(struct lw_host *host); /* ms since 1970 */
+    int64_t (*wall_ms)(struct lw_host *host);  /* ms since 1970 */
     uint64_t (*refresh)(struct lw_host *host); /* reads the clock into host->now, returns it */
     struct lw_watch *(*watch)(struct lw_host *host, int fd, int events, lw_watch_fn fn,
                               void *user); /* level-triggered; NULL without memory */
@@ -66,7 +66,7 @@ struct lw_host {
     struct lw_mailbox mailbox; /* letters from other threads */
     struct lw_list deferred;
     struct lw_list turns;
-    bool is_turn_due;         /* somebody wants a turn at once */
+    bool is_turn_due; /* somebody wants a turn at once */
     bool is_in_turn;
     uint64_t random_state[4]; /* xoshiro256**, seeded by the creator */
     struct lw_faults *faults; /* NULL in production */
@@ -108,8 +108,8 @@ uint64_t lw_host_turn(struct lw_host *host);
 uint64_t lw_host_next(const struct lw_host *host, uint64_t due);
 
 /* Logs one event: a constant dotted name, a sentence, and `key=value` fields by printf. */
-void lw_host_log(struct lw_host *host, enum lw_log_level level, const char *event,
-                 const char *text, const char *fields_format, ...)
-    __attribute__((format(printf, 5, 6)));
+void
+lw_host_log(struct lw_host *host, enum lw_log_level level, const char *event, const char *text,
+            const char *fields_format, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

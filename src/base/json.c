@@ -16,6 +16,10 @@
 
 enum { DEPTH_MAX = 63 };
 
+/* The years 0000 to 9999: what RFC 3339 can write. */
+#define WALL_MS_MIN INT64_C(-62167219200000)
+#define WALL_MS_MAX INT64_C(253402300799999)
+
 void
 lw_json_init(struct lw_json *json, struct lw_text *text)
 {
@@ -319,13 +323,20 @@ void
 lw_json_time(int64_t wall_ms, char out[32])
 {
     const int64_t day_ms = 86400000;
-    int64_t days = wall_ms / day_ms - (wall_ms % day_ms < 0);
-    int64_t ms = wall_ms - days * day_ms;
+    wall_ms = wall_ms < WALL_MS_MIN ? WALL_MS_MIN : wall_ms;
+    wall_ms = wall_ms > WALL_MS_MAX ? WALL_MS_MAX : wall_ms;
+    int64_t days = wall_ms / day_ms;
+    int64_t ms = wall_ms % day_ms;
     int64_t year = 0;
     int month = 0;
     int day = 0;
+    if (ms < 0) {
+        ms += day_ms;
+        days--;
+    }
     date_of(days, &year, &month, &day);
-    (void)snprintf(out, 32, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)year, month, day,
-                   (int)(ms / 3600000), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60),
-                   (int)(ms % 1000));
+    unsigned seconds = (unsigned)(ms / 1000);
+    (void)snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", (unsigned)year % 10000,
+                   (unsigned)month % 100, (unsigned)day % 100, seconds / 3600 % 100,
+                   seconds / 60 % 60, seconds % 60, (unsigned)(ms % 1000) % 1000);
 }

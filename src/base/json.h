@@ -25,7 +25,7 @@ void lw_json_array(struct lw_json *json);
 void lw_json_array_end(struct lw_json *json);
 void lw_json_key(struct lw_json *json, const char *key);
 void lw_json_key_bytes(struct lw_json *json, struct lw_bytes key);
-void lw_json_string(struct lw_json *json, const char *value); /* NULL writes null */
+void lw_json_string(struct lw_json *json, const char *value);    /* NULL writes null */
 void lw_json_bytes(struct lw_json *json, struct lw_bytes value); /* as text; null view: null */
 void lw_json_base64(struct lw_json *json, struct lw_bytes value);
 void lw_json_int(struct lw_json *json, int64_t value);
@@ -34,7 +34,7 @@ void lw_json_bool(struct lw_json *json, bool value);
 void lw_json_null(struct lw_json *json);
 /* Strict RFC 4648 with padding; false on any other input. *ret_data is freed by the caller. */
 bool lw_base64_decode(const char *text, size_t length, void **ret_data, size_t *ret_size);
-/* "2026-01-02T03:04:05.678Z"; out holds at least 32 bytes. */
+/* "2026-01-02T03:04:05.678Z"; out holds at least 32 bytes. Years 0 to 9999, clamped to them. */
 void lw_json_time(int64_t wall_ms, char out[32]);
 
 #endif

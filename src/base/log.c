@@ -45,7 +45,8 @@ struct lw_log {
     struct fold folds[FOLD_COUNT];
 };
 
-static const char *const level_names[LEVEL_COUNT] = { "error", "warn", "info", "debug", "trace" };
+static const char *const level_names[LEVEL_COUNT] = { "error", "warn", "info", "debug",
+                                                      "trace" };
 static const char journal_levels[LEVEL_COUNT] = { '3', '4', '6', '7', '7' };
 
 const char *
@@ -192,8 +193,8 @@ write_line(struct lw_log *log, int64_t wall_ms, enum lw_log_level level, const c
     lw_text_append_char(&log->line, '\n');
     if (log->line.is_failed) {
         char short_line[128];
-        int size = snprintf(short_line, sizeof short_line, "laneway: out of memory, event %.60s\n",
-                            event);
+        int size = snprintf(short_line, sizeof short_line,
+                            "laneway: out of memory, event %.60s\n", event);
         write_all(log, short_line, size > 0 ? (size_t)size : 0);
         return;
     }
@@ -230,14 +231,16 @@ end_window(struct lw_log *log, struct fold *fold, int64_t wall_ms)
         bool has_code = fold->code[0] != '\0';
         const char *key = has_code ? "code" : log->is_json ? "" : "event";
         (void)snprintf(fields, sizeof fields, "%s%s%s", key, *key ? "=" : "",
-                       has_code ? fold->code : log->is_json ? "" : fold->event);
+                       has_code       ? fold->code
+                       : log->is_json ? ""
+                                      : fold->event);
         if (log->is_json) {
             size_t used = strlen(fields);
             (void)snprintf(fields + used, sizeof fields - used, " folded=%u", fold->folded);
         }
         write_line(log, wall_ms, fold->level, fold->event, text, fields);
     }
-    fold->event[0] = '\0';
+    *fold = (struct fold){ .event = "" };
 }
 
 static bool

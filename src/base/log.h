@@ -36,8 +36,8 @@ struct lw_log_options {
 };
 
 void lw_log_options_init(struct lw_log_options *options);
-LW_MUST_USE enum lw_status lw_log_create(const struct lw_log_options *options,
-                                         struct lw_log **ret_log);
+LW_MUST_USE enum lw_status
+lw_log_create(const struct lw_log_options *options, struct lw_log **ret_log);
 /* Says what is still folded, and frees. NULL is fine. */
 void lw_log_destroy(struct lw_log *log);
 /* Writes one event: an lw_log_fn; `user` is the struct lw_log. Any thread. */

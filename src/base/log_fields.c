@@ -152,7 +152,8 @@ field_to_json(struct lw_json *json, const struct lw_log_field *field, struct lw_
     } else {
         lw_text_clear(scratch);
         lw_log_field_append(scratch, field);
-        lw_json_bytes(json, (struct lw_bytes){ scratch->data ? scratch->data : "", scratch->size });
+        lw_json_bytes(json,
+                      (struct lw_bytes){ scratch->data ? scratch->data : "", scratch->size });
     }
 }
 

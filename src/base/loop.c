@@ -37,13 +37,13 @@ struct lw_loop {
     uv_loop_t uv;
     struct lw_watch wake;     /* the eventfd */
     struct lw_watch deadline; /* the timerfd */
-    uint64_t hooks_due; /* what the hooks of the last turn want */
-    uint64_t armed;     /* what the timerfd is set to; 0: it has fired, LW_NEVER: off */
+    uint64_t hooks_due;       /* what the hooks of the last turn want */
+    uint64_t armed;           /* what the timerfd is set to; 0: it has fired, LW_NEVER: off */
     uint32_t watch_count;
     bool is_stopped;
-    bool is_fresh;      /* host.now was read since the last sleep */
-    bool is_signalled;  /* the eventfd is readable by our own hand */
-    bool has_unsynced;  /* a watch changed: libuv tells the kernel only when it polls next */
+    bool is_fresh;     /* host.now was read since the last sleep */
+    bool is_signalled; /* the eventfd is readable by our own hand */
+    bool has_unsynced; /* a watch changed: libuv tells the kernel only when it polls next */
     bool is_signal_blocked;
     bool is_driving; /* inside of a turn or of a watch's call */
 };

@@ -70,7 +70,8 @@ lw_mailbox_take(struct lw_mailbox *mailbox)
     if (!atomic_load_explicit(&mailbox->newest, memory_order_relaxed)) {
         return NULL;
     }
-    struct lw_mail *mail = atomic_exchange_explicit(&mailbox->newest, NULL, memory_order_acquire);
+    struct lw_mail *mail = atomic_exchange_explicit(&mailbox->newest, NULL,
+                                                    memory_order_acquire);
     struct lw_mail *oldest = NULL;
     while (mail) {
         struct lw_mail *older = mail->next;

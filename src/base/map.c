@@ -118,8 +118,8 @@ lw_map_remove(struct lw_map *map, struct lw_bytes key)
     if (map->count == 0) {
         return NULL;
     }
-    struct lw_map_entry *entry =
-        find_place(map, key, lw_hash_bytes(key.data, key.size, map->seed));
+    struct lw_map_entry *entry = find_place(map, key,
+                                            lw_hash_bytes(key.data, key.size, map->seed));
     void *value = entry->value;
     if (entry->key) {
         lw_free(entry->key);

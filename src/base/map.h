@@ -33,9 +33,9 @@ void lw_map_deinit(struct lw_map *map); /* values stay the caller's */
 /* Adds or replaces; LW_STATUS_NO_MEMORY leaves the map as it was. */
 LW_MUST_USE enum lw_status lw_map_set(struct lw_map *map, struct lw_bytes key, void *value);
 void *lw_map_get(const struct lw_map *map, struct lw_bytes key); /* NULL: not there */
-void *lw_map_remove(struct lw_map *map, struct lw_bytes key);    /* the value; NULL: not there */
+void *lw_map_remove(struct lw_map *map, struct lw_bytes key); /* the value; NULL: not there */
 /* Walks the entries in no order: start with NULL, ends with NULL. Not while keys change. */
-const struct lw_map_entry *lw_map_next(const struct lw_map *map,
-                                       const struct lw_map_entry *entry);
+const struct lw_map_entry *
+lw_map_next(const struct lw_map *map, const struct lw_map_entry *entry);
 
 #endif

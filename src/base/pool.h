@@ -40,9 +40,9 @@ struct lw_pool {
  * Prepares an empty pool of at most `count_max` objects, grown by about `chunk_count` (rounded
  * up to a power of two) at a time. Allocates only the list of chunks.
  */
-LW_MUST_USE enum lw_status lw_pool_init(struct lw_pool *pool, size_t object_size,
-                                        uint32_t count_max, uint32_t chunk_count,
-                                        lw_pool_new_fn on_new, void *user);
+LW_MUST_USE enum lw_status
+lw_pool_init(struct lw_pool *pool, size_t object_size, uint32_t count_max, uint32_t chunk_count,
+             lw_pool_new_fn on_new, void *user);
 /* Frees all objects, taken ones too. */
 void lw_pool_deinit(struct lw_pool *pool);
 /* Makes at least `count` objects exist, so that taking them later allocates nothing. */

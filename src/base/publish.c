@@ -59,8 +59,8 @@ try_read(struct lw_publish *publish, void *out)
         return false;
     }
     for (size_t offset = 0; offset < publish->size; offset += WORD_SIZE) {
-        uint64_t word =
-            atomic_load_explicit(&publish->words[offset / WORD_SIZE], memory_order_acquire);
+        uint64_t word = atomic_load_explicit(&publish->words[offset / WORD_SIZE],
+                                             memory_order_acquire);
         memcpy((char *)out + offset, &word, part_at(publish, offset));
     }
     return atomic_load_explicit(&publish->sequence, memory_order_relaxed) == before;

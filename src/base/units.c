@@ -20,9 +20,16 @@ static const struct unit duration_units[] = {
     { "d", 86400000 }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
 };
 static const struct unit size_units[] = {
-    { "TiB", INT64_C(1) << 40 }, { "GiB", 1 << 30 }, { "MiB", 1 << 20 }, { "KiB", 1 << 10 },
-    { "TB", 1000000000000 },     { "GB", 1000000000 }, { "MB", 1000000 }, { "kB", 1000 },
-    { "KB", 1000 },              { "B", 1 },
+    { "TiB", INT64_C(1) << 40 },
+    { "GiB", 1 << 30 },
+    { "MiB", 1 << 20 },
+    { "KiB", 1 << 10 },
+    { "TB", 1000000000000 },
+    { "GB", 1000000000 },
+    { "MB", 1000000 },
+    { "kB", 1000 },
+    { "KB", 1000 },
+    { "B", 1 },
 };
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -105,7 +112,8 @@ add_part(const char **at, const struct unit *units, size_t count, int64_t *total
 {
     uint64_t number = 0;
     if (!is_digit(**at)) {
-        return refuse(ret_why, **at == '-' ? "must not be negative" : "is not a number with a unit");
+        return refuse(ret_why,
+                      **at == '-' ? "must not be negative" : "is not a number with a unit");
     }
     if (!read_digits(at, *at + strlen(*at), &number) || number > INT64_MAX) {
         return refuse(ret_why, "is too large");
@@ -182,7 +190,8 @@ lw_text_from_duration_ms(int64_t ms, char *out, size_t size)
         uint64_t unit = (uint64_t)duration_units[i].value;
         if (rest >= unit) {
             length += (size_t)snprintf(text + length, sizeof text - length, "%llu%s",
-                                       (unsigned long long)(rest / unit), duration_units[i].name);
+                                       (unsigned long long)(rest / unit),
+                                       duration_units[i].name);
             rest %= unit;
         }
     }

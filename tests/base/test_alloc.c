@@ -140,7 +140,8 @@ static void
 foreign_allocator_serves_everything_and_memory_is_still_zeroed(void **state)
 {
     (void)state;
-    struct lw_allocator foreign = { foreign_alloc, foreign_resize, foreign_free, &foreign_calls };
+    struct lw_allocator foreign = { foreign_alloc, foreign_resize, foreign_free,
+                                    &foreign_calls };
     lw_allocator_set(&foreign);
     char *bytes = lw_alloc(16);
     assert_int_equal(bytes[15], 0);

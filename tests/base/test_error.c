@@ -14,8 +14,8 @@ error_carries_status_code_and_sentence(void **state)
 {
     (void)state;
     struct lw_error error;
-    enum lw_status status =
-        lw_error_set(&error, LW_STATUS_CONFIG, "E0104", "\"%s\" needs a unit", "30");
+    enum lw_status status = lw_error_set(&error, LW_STATUS_CONFIG, "E0104",
+                                         "\"%s\" needs a unit", "30");
     assert_int_equal(status, LW_STATUS_CONFIG);
     assert_int_equal(error.status, LW_STATUS_CONFIG);
     assert_string_equal(error.code, "E0104");

@@ -13,8 +13,9 @@ struct node {
     struct lw_queue_node queued;
 };
 
-static struct node nodes[4] = { { .number = 0 }, { .number = 1 }, { .number = 2 },
-                                { .number = 3 } };
+static struct node nodes[4] = {
+    { .number = 0 }, { .number = 1 }, { .number = 2 }, { .number = 3 }
+};
 
 static int
 pop_number(struct lw_list *head)

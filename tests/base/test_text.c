@@ -124,13 +124,20 @@ static void
 utf8_is_told_from_what_only_looks_like_it(void **state)
 {
     (void)state;
-    static const char *const valid[] = { "", "ascii", "\xc3\xa9", "\xe2\x82\xac",
-                                         "\xf0\x9f\x9a\x80", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf",
-                                         "\xed\x9f\xbf", "\xee\x80\x80" };
+    static const char *const valid[] = { "",
+                                         "ascii",
+                                         "\xc3\xa9",
+                                         "\xe2\x82\xac",
+                                         "\xf0\x9f\x9a\x80",
+                                         "\xef\xbf\xbf",
+                                         "\xf4\x8f\xbf\xbf",
+                                         "\xed\x9f\xbf",
+                                         "\xee\x80\x80" };
     static const char *const broken[] = {
-        "\x80",         "\xc3",         "\xc0\xaf",         "\xc1\xbf", "\xe0\x9f\xbf",
-        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80", "\xe2\x82",
-        "\xe2\x28\xa1", "a\xff",        "\xe2\x82\x28",
+        "\x80",         "\xc3",         "\xc0\xaf",         "\xc1\xbf",
+        "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+        "\xf5\x80",     "\xe2\x82",     "\xe2\x28\xa1",     "a\xff",
+        "\xe2\x82\x28",
     };
     for (size_t i = 0; i < sizeof valid / sizeof valid[0]; i++) {
         assert_true(lw_text_is_utf8(valid[i], strlen(valid[i])));
@@ -146,12 +153,18 @@ patterns_match_as_in_a_shell(void **state)
 {
     (void)state;
     static const char *const yes[][2] = {
-        { "", "" },         { "*", "" },         { "a*c", "abbbc" },    { "a?c", "abc" },
-        { "*_dead", "a_dead_dead" }, { "**", "x" }, { "a*b*c", "a-b-b-c" }, { "*a*", "bab" },
+        { "", "" },
+        { "*", "" },
+        { "a*c", "abbbc" },
+        { "a?c", "abc" },
+        { "*_dead", "a_dead_dead" },
+        { "**", "x" },
+        { "a*b*c", "a-b-b-c" },
+        { "*a*", "bab" },
     };
     static const char *const no[][2] = {
-        { "", "a" },     { "?", "" },      { "a*c", "abbbd" }, { "abc", "abcd" },
-        { "abcd", "abc" }, { "*_dead", "a_dead2" },
+        { "", "a" },       { "?", "" },       { "a*c", "abbbd" },
+        { "abc", "abcd" }, { "abcd", "abc" }, { "*_dead", "a_dead2" },
     };
     for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
         assert_true(lw_text_is_match(yes[i][0], yes[i][1]));
@@ -170,8 +183,9 @@ distance_counts_edits_and_swapped_neighbours(void **state)
         const char *b;
         size_t distance;
     } rows[] = {
-        { "", "", 0 },        { "", "abc", 3 },     { "abc", "", 3 },        { "chek", "check", 1 },
-        { "abcd", "acbd", 1 }, { "kitten", "sitting", 3 }, { "ca", "abc", 3 }, { "run", "urn", 1 },
+        { "", "", 0 },          { "", "abc", 3 },      { "abc", "", 3 },
+        { "chek", "check", 1 }, { "abcd", "acbd", 1 }, { "kitten", "sitting", 3 },
+        { "ca", "abc", 3 },     { "run", "urn", 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(lw_text_distance(rows[i].a, rows[i].b), rows[i].distance);

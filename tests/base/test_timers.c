@@ -357,7 +357,9 @@ run_model(uint64_t seed, int steps)
         check_model(now);
         uint64_t next = lw_timers_next(&wheel);
         bool is_jump = next_random() % 8 == 0;
-        now = is_jump || next == LW_NEVER ? now + next_random() % SECOND : next > now ? next : now;
+        now = is_jump || next == LW_NEVER ? now + next_random() % SECOND
+              : next > now                ? next
+                                          : now;
         last_tick_fired = 0;
         lw_timers_advance(&wheel, now);
         for (int i = 0; i < MODEL_COUNT; i++) {

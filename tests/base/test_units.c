@@ -15,8 +15,14 @@ whole_numbers_are_read_to_the_ends_of_int64(void **state)
         const char *text;
         int64_t value;
     } rows[] = {
-        { "0", 0 },   { "-0", 0 },  { "+7", 7 }, { "42", 42 }, { "-42", -42 }, { "007", 7 },
-        { "9223372036854775807", INT64_MAX }, { "-9223372036854775808", INT64_MIN },
+        { "0", 0 },
+        { "-0", 0 },
+        { "+7", 7 },
+        { "42", 42 },
+        { "-42", -42 },
+        { "007", 7 },
+        { "9223372036854775807", INT64_MAX },
+        { "-9223372036854775808", INT64_MIN },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t value = 1;
@@ -29,9 +35,20 @@ static void
 what_is_no_whole_number_is_refused_and_leaves_the_output(void **state)
 {
     (void)state;
-    static const char *const texts[] = { "",    "-",   "+",  "x",   "1x", " 1", "1 ",
-                                         "1.5", "0x1", "--1", "1e3", "9223372036854775808",
-                                         "-9223372036854775809", "99999999999999999999" };
+    static const char *const texts[] = { "",
+                                         "-",
+                                         "+",
+                                         "x",
+                                         "1x",
+                                         " 1",
+                                         "1 ",
+                                         "1.5",
+                                         "0x1",
+                                         "--1",
+                                         "1e3",
+                                         "9223372036854775808",
+                                         "-9223372036854775809",
+                                         "99999999999999999999" };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         int64_t value = 5;
         assert_false(lw_text_to_int(texts[i], &value));
@@ -58,8 +75,10 @@ durations_are_read_in_milliseconds(void **state)
         const char *text;
         int64_t ms;
     } rows[] = {
-        { "0", 0 },       { "0s", 0 },          { "250ms", 250 },    { "30s", 30000 },
-        { "5m", 300000 }, { "1h30m", 5400000 }, { "1d", 86400000 },  { "1s500ms", 1500 },
+        { "0", 0 },         { "0s", 0 },
+        { "250ms", 250 },   { "30s", 30000 },
+        { "5m", 300000 },   { "1h30m", 5400000 },
+        { "1d", 86400000 }, { "1s500ms", 1500 },
         { "90m", 5400000 }, { "9223372036854775807ms", INT64_MAX },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -107,9 +126,9 @@ sizes_are_read_in_bytes(void **state)
         const char *text;
         int64_t bytes;
     } rows[] = {
-        { "0", 0 },        { "10B", 10 },        { "64KiB", 65536 }, { "1MB", 1000000 },
-        { "1MiB", 1 << 20 }, { "2GiB", INT64_C(1) << 31 }, { "1kB", 1000 }, { "1KB", 1000 },
-        { "1TiB", INT64_C(1) << 40 },
+        { "0", 0 },         { "10B", 10 },       { "64KiB", 65536 },
+        { "1MB", 1000000 }, { "1MiB", 1 << 20 }, { "2GiB", INT64_C(1) << 31 },
+        { "1kB", 1000 },    { "1KB", 1000 },     { "1TiB", INT64_C(1) << 40 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t bytes = 0;
@@ -164,8 +183,13 @@ sizes_are_written_with_the_largest_whole_unit(void **state)
     static const struct {
         int64_t bytes;
         const char *text;
-    } rows[] = { { 0, "0B" }, { 65536, "64KiB" }, { 1000000, "1MB" }, { 1001, "1001B" },
-                 { 1 << 20, "1MiB" }, { 1024000, "1000KiB" }, { INT64_C(3) << 40, "3TiB" } };
+    } rows[] = { { 0, "0B" },
+                 { 65536, "64KiB" },
+                 { 1000000, "1MB" },
+                 { 1001, "1001B" },
+                 { 1 << 20, "1MiB" },
+                 { 1024000, "1000KiB" },
+                 { INT64_C(3) << 40, "3TiB" } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char out[64];
         lw_text_from_size(rows[i].bytes, out, sizeof out);
