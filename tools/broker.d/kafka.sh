@@ -105,7 +105,7 @@ kafka_probe() { python3 "$kafka_here/kafka-probe.py" "$@"; }
 
 kafka_start_time() {
     local stat
-    { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
     set -- ${stat##*) }
     [ "$1" != Z ] && printf '%s\n' "${20}"
 }
@@ -354,9 +354,8 @@ kafka_restart() {
 }
 
 kafka_stop() {
-    local node
-    local id=
-    { id=$(<"$kafka_state/id"); } 2>/dev/null || true
+    local node id
+    id=$(cat "$kafka_state/id" 2>/dev/null) || id=
     [ "${kafka_only_id:-$id}" = "$id" ] || return 0
     kafka_signal_nodes TERM
     for node in $(kafka_chosen_nodes); do
