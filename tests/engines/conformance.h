@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conformance.h: what every engine owes the dispatcher, as one suite. An engine brings a kit; its
+ * handlers obey the message's text:
+ *   ok | echo | reply TEXT | reply-null | output TOPIC TEXT | dead WHY | drop WHY
+ *   retry DELAY_MS WHY | error CODE WHY | wait MS COMMAND | hold | crash
+ * `hold` answers `drop held` when it is cancelled, and never where a handler cannot be told.
+ */
+#ifndef TESTS_ENGINES_CONFORMANCE_H
+#define TESTS_ENGINES_CONFORMANCE_H
+
+#include "tests/engines/world.h"
+
+struct engine_kit {
+    const char *name;
+    /* Creates and starts world->engine with a handler that obeys. timeout_ms 0: none. */
+    void (*create)(struct world *world, int64_t timeout_ms);
+    bool can_wait;      /* a task may take its time while the loop turns */
+    bool can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */
+};
+
+/* Obey as a blocking handler, and as an asynchronous one (user: the world). */
+enum lw_verdict conformance_handle(struct lw_delivery *delivery, void *user);
+void conformance_handle_async(struct lw_delivery *delivery, void *user);
+/* Runs the suite; returns the number of failures. */
+int conformance_run(const struct engine_kit *kit);
+
+#endif
