@@ -7,6 +7,10 @@
  * Sleeping is Dekker's pattern: a poster pushes, then looks at is_sleeping; the taker sets
  * is_sleeping, then looks at the stack. Both orders must be sequentially consistent, so at least
  * one sees the other. Exactly one poster clears the flag and writes to the eventfd.
+ *
+ * is_posted is exchanged on both sides, so that a refused post is one that comes before the
+ * opening, and what its poster wrote is seen after it. A plain store would open in the taker's
+ * store buffer and let the taker read old data while the poster is still refused.
  */
 #include "base/mailbox.h"
 
@@ -49,7 +53,7 @@ wake(struct lw_mailbox *mailbox)
 bool
 lw_mailbox_post(struct lw_mailbox *mailbox, struct lw_mail *mail)
 {
-    if (atomic_exchange_explicit(&mail->is_posted, true, memory_order_acquire)) {
+    if (atomic_exchange_explicit(&mail->is_posted, true, memory_order_acq_rel)) {
         return false;
     }
     struct lw_mail *newest = atomic_load_explicit(&mailbox->newest, memory_order_relaxed);
@@ -85,7 +89,7 @@ lw_mailbox_take(struct lw_mailbox *mailbox)
 void
 lw_mail_open(struct lw_mail *mail)
 {
-    atomic_store_explicit(&mail->is_posted, false, memory_order_release);
+    (void)atomic_exchange_explicit(&mail->is_posted, false, memory_order_acq_rel);
 }
 
 bool

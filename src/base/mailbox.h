@@ -29,14 +29,18 @@ struct lw_mailbox {
 
 void lw_mailbox_init(struct lw_mailbox *mailbox, int wake_fd);
 void lw_mail_init(struct lw_mail *mail);
-/* Posts; false when this mail is posted already (nothing happens then). Any thread. */
+/*
+ * Posts; false when this mail is posted already and not yet opened. What was written before is
+ * seen by the taker after it opened the mail, also when the post was refused: one mail can stand
+ * for any number of changes. Any thread.
+ */
 bool lw_mailbox_post(struct lw_mailbox *mailbox, struct lw_mail *mail);
 /*
  * Takes everything, oldest first, linked by `next`; NULL when empty. The mails count as posted
  * until lw_mail_open.
  */
 struct lw_mail *lw_mailbox_take(struct lw_mailbox *mailbox);
-/* Lets the mail be posted again. */
+/* Lets the mail be posted again; look at what it stands for after this, not before. */
 void lw_mail_open(struct lw_mail *mail);
 /* Announces sleep; true when there is mail after all and the taker must not sleep. */
 bool lw_mailbox_sleep(struct lw_mailbox *mailbox);

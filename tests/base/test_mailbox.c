@@ -275,6 +275,66 @@ only_one_of_two_racing_posts_of_a_mail_is_accepted(void **state)
     assert_int_equal(taken, 1000);
 }
 
+/* -- Coalescing ------------------------------------------------------------------------------ */
+
+struct level {
+    struct lw_mailbox mailbox;
+    struct lw_mail mail;
+    atomic_uint value; /* stored relaxed: only the post may carry it over */
+    atomic_uint seen;
+};
+
+enum { LEVELS = 200000 };
+
+static void *
+raise_level(void *argument)
+{
+    struct level *level = argument;
+    for (unsigned value = 1; value <= LEVELS; value++) {
+        atomic_store_explicit(&level->value, value, memory_order_relaxed);
+        lw_mailbox_post(&level->mailbox, &level->mail);
+        bool must_wait = value % 2 == 0;
+        for (unsigned spins = 1; must_wait; spins++) {
+            must_wait = atomic_load_explicit(&level->seen, memory_order_relaxed) != value;
+            if (spins % 1024 == 0) {
+                sched_yield();
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * A refused post means that the taker has not yet looked: it must see what came before it. If it
+ * did not, both sides would wait for each other, and the taker's poll would end by its time.
+ */
+static void
+what_was_written_before_a_refused_post_is_seen_by_the_taker(void **state)
+{
+    (void)state;
+    static struct level level;
+    pthread_t thread;
+    lw_mailbox_init(&level.mailbox, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    lw_mail_init(&level.mail);
+    assert_int_equal(pthread_create(&thread, NULL, raise_level, &level), 0);
+    unsigned seen = 0;
+    while (seen < LEVELS) {
+        struct lw_mail *mail = lw_mailbox_take(&level.mailbox);
+        if (mail) {
+            lw_mail_open(mail);
+            seen = atomic_load_explicit(&level.value, memory_order_relaxed);
+            atomic_store_explicit(&level.seen, seen, memory_order_relaxed);
+        } else if (!lw_mailbox_sleep(&level.mailbox)) {
+            struct pollfd poll_fd = { .fd = level.mailbox.wake_fd, .events = POLLIN };
+            assert_int_equal(poll(&poll_fd, 1, 20000), 1);
+            read_wakes(level.mailbox.wake_fd);
+            lw_mailbox_awake(&level.mailbox);
+        }
+    }
+    pthread_join(thread, NULL);
+    close(level.mailbox.wake_fd);
+}
+
 int
 main(void)
 {
@@ -287,6 +347,7 @@ main(void)
         cmocka_unit_test(awake_taker_is_not_woken),
         cmocka_unit_test(four_posters_lose_nothing_and_wake_at_most_once_a_sleep),
         cmocka_unit_test(only_one_of_two_racing_posts_of_a_mail_is_accepted),
+        cmocka_unit_test(what_was_written_before_a_refused_post_is_seen_by_the_taker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
