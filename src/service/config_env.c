@@ -176,8 +176,11 @@ void
 lw_config_env_read(struct lw_config_env *env, const char *path, struct lw_config_arena *arena,
                    struct lw_diagnostics *diagnostics)
 {
-    struct lw_document document = { .name = path };
+    struct lw_document document = { .name = lw_config_arena_text(arena, path, strlen(path)) };
     const char *why = "";
+    if (!document.name) {
+        return;
+    }
     if (lw_config_file_read(path, ENV_BYTES_MAX, arena, &document.text, &document.size, &why)) {
         lw_config_env_parse(env, &document, arena, diagnostics);
     } else if (!arena->is_failed) {

@@ -78,6 +78,32 @@ format_text(const char *format, va_list arguments)
     return lw_text_take(&text);
 }
 
+/* A pattern that is wrong for each topic of a family is told once. */
+static bool
+is_known(const struct lw_diagnostics *list, const struct lw_diagnostic *item)
+{
+    for (size_t i = 0; i + 1 < list->count; i++) {
+        const struct lw_diagnostic *other = &list->items[i];
+        if (other->line == item->line && other->column == item->column &&
+            strcmp(other->code, item->code) == 0 && other->message && other->name &&
+            strcmp(other->message, item->message) == 0 && strcmp(other->name, item->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the item that was added last back; the spare takes what still comes for it. */
+static struct lw_diagnostic *
+forget_last(struct lw_diagnostics *list)
+{
+    struct lw_diagnostic *item = &list->items[--list->count];
+    list->counts[item->severity]--;
+    clear_item(item);
+    clear_item(&list->spare);
+    return &list->spare;
+}
+
 struct lw_diagnostic *
 lw_diagnostics_add(struct lw_diagnostics *list, enum lw_severity severity, const char *code,
                    const struct lw_place *place, const char *format, ...)
@@ -100,7 +126,8 @@ lw_diagnostics_add(struct lw_diagnostics *list, enum lw_severity severity, const
         item->column = place->column;
         lw_diagnostic_show(item, place);
     }
-    return item;
+    bool is_whole = item->message && item->name;
+    return is_whole && is_known(list, item) ? forget_last(list) : item;
 }
 
 void

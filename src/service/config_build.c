@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Service and brokers, and what the other builders share.
+ */
+#include "service/config_build.h"
+
+#include <string.h>
+
+#include "service/config_bind.h"
+#include "service/config_rows.h"
+#include "service/options.h"
+
+enum { SHOWN_BYTES_MAX = 80 };
+
+static const struct lw_config_traits traits[] = {
+    [LW_CONFIG_KAFKA] = { .scheme = "kafka",
+                          .ordering = LW_ORDERING_KEY,
+                          .retries_in_place = true,
+                          .has_tiers = true,
+                          .dead_letter = "{topic}.dlq" },
+    [LW_CONFIG_MEMORY] = { .scheme = "memory",
+                           .ordering = LW_ORDERING_KEY,
+                           .retries_in_place = true,
+                           .has_nack = true,
+                           .dead_letter = "{topic}.dlq" },
+};
+
+const struct lw_config_traits *
+lw_config_traits(enum lw_config_broker_kind kind)
+{
+    return &traits[kind];
+}
+
+bool
+lw_config_build_is_usable(const struct lw_node *entry)
+{
+    return !entry->is_bad && entry->kind == LW_NODE_MAP;
+}
+
+size_t
+lw_config_build_count(const struct lw_node *map)
+{
+    size_t count = 0;
+    for (const struct lw_node *entry = map ? map->first : NULL; entry; entry = entry->next) {
+        count += lw_config_build_is_usable(entry);
+    }
+    return count;
+}
+
+void
+lw_config_build_profile(struct lw_subscription_options *options, const struct lw_node *node,
+                        struct lw_config_arena *arena)
+{
+    const char *word = lw_config_bind_text(node, "profile", arena);
+    const struct lw_option *row = lw_option_find(lw_topic_rows, "profile", NULL);
+    union lw_option_value value;
+    if (word && lw_option_parse(row, word, &value) == LW_OPTION_FINE) {
+        const struct lw_profile_row *profile = lw_profile_find((enum lw_profile)value.number);
+        options->profile = profile->profile;
+        options->receiver_queue_size = profile->receiver_queue_size;
+        options->max_in_flight = profile->max_in_flight;
+    }
+}
+
+static const struct lw_node *
+nearest_entry(const struct lw_node *names, const char *name)
+{
+    const struct lw_node *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    for (const struct lw_node *entry = names ? names->first : NULL; entry; entry = entry->next) {
+        size_t distance = 0;
+        if (entry->key && lw_option_is_near(name, entry->key, &distance) &&
+            distance < best_distance) {
+            best = entry;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+void
+lw_config_build_unknown(struct lw_config_build *build, const struct lw_node *reference,
+                        const char *code, const char *kind, const struct lw_node *names)
+{
+    char shown[SHOWN_BYTES_MAX];
+    const struct lw_node *best = nearest_entry(names, reference->text);
+    struct lw_diagnostic *item =
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, code, &reference->place,
+                           "no %s is called \"%s\"", kind,
+                           lw_node_shown(reference, shown, sizeof(shown)));
+    if (best && best->key_place.line > 0) {
+        lw_diagnostic_help(item, "did you mean \"%s\" (line %u)?", best->key,
+                           best->key_place.line);
+    } else if (best) {
+        lw_diagnostic_help(item, "did you mean \"%s\"?", best->key);
+    } else {
+        lw_diagnostic_help(item, "name one of the entries under \"%ss\"", kind);
+    }
+}
+
+void
+lw_config_build_service(struct lw_config_build *build)
+{
+    struct lw_config_service *service = &build->config->service;
+    lw_dispatcher_options_init(&service->dispatcher);
+    lw_option_init(lw_service_rows, service);
+    lw_config_bind(lw_node_child(build->config->root, "service"), lw_service_rows, service,
+                   build->arena);
+}
+
+/* Drops blanks and empty parts of "a:9092, b:9092,"; NULL when nothing is left. */
+static const char *
+clean_servers(const char *text, struct lw_config_arena *arena)
+{
+    char *out = lw_config_arena_text(arena, text, strlen(text));
+    size_t used = 0;
+    while (out && *text) {
+        size_t length = strcspn(text, ",");
+        size_t skip = strspn(text, " \t");
+        size_t end = length;
+        while (end > skip && (text[end - 1] == ' ' || text[end - 1] == '\t')) {
+            end--;
+        }
+        if (end > skip) {
+            if (used > 0) {
+                out[used++] = ',';
+            }
+            memmove(out + used, text + skip, end - skip);
+            used += end - skip;
+        }
+        text += length + (text[length] == ',' ? 1 : 0);
+    }
+    if (!out || used == 0) {
+        return NULL;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+static void
+refuse_url(struct lw_config_build *build, const struct lw_config_broker *broker)
+{
+    char shown[SHOWN_BYTES_MAX];
+    const struct lw_node *node = lw_node_child(broker->node, "url");
+    lw_node_shown(node, shown, sizeof(shown));
+    bool is_later = strncmp(broker->url, "pulsar", 6) == 0;
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, is_later ? "E0113" : "E0122", &node->place,
+        is_later ? "a broker at \"%s\" is not in this version" : "\"%s\" is not a broker's address",
+        shown);
+    lw_diagnostic_help(item, "write kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside "
+                             "this process");
+}
+
+static void
+read_url(struct lw_config_build *build, struct lw_config_broker *broker)
+{
+    static const char scheme[] = "kafka://";
+    if (strcmp(broker->url, "memory:") == 0 || strcmp(broker->url, "memory://") == 0) {
+        broker->kind = LW_CONFIG_MEMORY;
+        return;
+    }
+    if (strncmp(broker->url, scheme, sizeof(scheme) - 1) == 0 &&
+        strpbrk(broker->url + sizeof(scheme) - 1, "/\r\n?#@") == NULL) {
+        broker->servers = clean_servers(broker->url + sizeof(scheme) - 1, build->arena);
+    }
+    if (!broker->servers && !build->arena->is_failed) {
+        refuse_url(build, broker);
+    }
+}
+
+void
+lw_config_build_brokers(struct lw_config_build *build)
+{
+    struct lw_config *config = build->config;
+    struct lw_node *map = lw_node_child(config->root, "brokers");
+    size_t count = lw_config_build_count(map);
+    config->brokers = lw_config_arena_array(build->arena, count, sizeof(config->brokers[0]));
+    for (struct lw_node *entry = map ? map->first : NULL; config->brokers && entry;
+         entry = entry->next) {
+        if (!lw_config_build_is_usable(entry)) {
+            continue;
+        }
+        struct lw_config_broker *broker = &config->brokers[config->broker_count++];
+        broker->name = entry->key;
+        broker->node = entry;
+        lw_option_init(lw_broker_rows, broker);
+        lw_config_bind(entry, lw_broker_rows, broker, build->arena);
+        if (broker->url) {
+            read_url(build, broker);
+        }
+    }
+}
+
+const struct lw_config_broker *
+lw_config_broker(const struct lw_config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->broker_count; i++) {
+        if (strcmp(config->brokers[i].name, name) == 0) {
+            return &config->brokers[i];
+        }
+    }
+    return NULL;
+}
+
+const struct lw_config_handler *
+lw_config_handler(const struct lw_config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->handler_count; i++) {
+        if (strcmp(config->handlers[i].name, name) == 0) {
+            return &config->handlers[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the checked tree to struct lw_config, in the order of the sections: service, brokers,
+ * handlers, pipelines, and the pipelines' topics. Reports references to nothing and what a
+ * section needs as a whole; rules across sections are in config_check.h. Each step uses what is
+ * right and passes over what was reported.
+ */
+#ifndef LW_SERVICE_CONFIG_BUILD_H
+#define LW_SERVICE_CONFIG_BUILD_H
+
+#include "service/config.h"
+
+struct lw_config_build {
+    struct lw_config *config;
+    struct lw_config_arena *arena;
+    struct lw_diagnostics *diagnostics;
+    const struct lw_config_source *source;
+    size_t capacity; /* of config->subscriptions */
+};
+
+void lw_config_build_service(struct lw_config_build *build);
+void lw_config_build_brokers(struct lw_config_build *build);
+void lw_config_build_handlers(struct lw_config_build *build);
+void lw_config_build_pipelines(struct lw_config_build *build);
+
+/* Sets the profile's values, before single values are laid over them. */
+void lw_config_build_profile(struct lw_subscription_options *options,
+                             const struct lw_node *node, struct lw_config_arena *arena);
+/* Number of children of a section of the root, the good ones only. */
+size_t lw_config_build_count(const struct lw_node *map);
+/* True for an entry that can be used. */
+bool lw_config_build_is_usable(const struct lw_node *entry);
+/* Reports "no broker is called ..." with the nearest name. `names` is the section. */
+void lw_config_build_unknown(struct lw_config_build *build, const struct lw_node *reference,
+                             const char *code, const char *kind, const struct lw_node *names);
+
+/* -- Topics (config_topics.c) --------------------------------------------------------------- */
+
+enum { LW_FAMILY_LEVELS_MAX = 2 };
+
+/* One topic of a pipeline, expanded. */
+struct lw_config_topic {
+    const char *name;
+    int32_t priority;
+    struct lw_node *node; /* the entry, or the matrix */
+    bool is_entry;        /* node has rows of its own */
+    size_t level_count;   /* placeholders of the matrix and what they stand for here */
+    const char *level_names[LW_FAMILY_LEVELS_MAX];
+    const char *level_values[LW_FAMILY_LEVELS_MAX];
+};
+
+/* Expands `topics` of a pipeline; *ret_count may be 0 after errors. */
+struct lw_config_topic *lw_config_topics_expand(struct lw_config_build *build,
+                                                struct lw_node *pipeline, size_t *ret_count);
+/*
+ * Puts {topic}, {group} and the topic's levels into a text. NULL after reporting an unknown
+ * placeholder at `node`.
+ */
+const char *lw_config_topics_fill(struct lw_config_build *build, const char *text,
+                                  const struct lw_config_topic *topic, const char *group,
+                                  const struct lw_node *node);
+/* Reports a name that no broker would take. */
+bool lw_config_topics_check(struct lw_config_build *build, const char *name,
+                            const struct lw_node *node);
+
+/* -- Families (config_family.c) ------------------------------------------------------------- */
+
+struct lw_config_level {
+    const char *name; /* lower-cased */
+    int64_t value;
+    const struct lw_node *node;
+};
+
+struct lw_config_family {
+    const struct lw_node *maps[LW_FAMILY_LEVELS_MAX];
+    struct lw_config_level *levels[LW_FAMILY_LEVELS_MAX];
+    size_t counts[LW_FAMILY_LEVELS_MAX];
+    size_t map_count;
+};
+
+/* Reads the maps of a matrix and checks the rules of a family; false after reporting. */
+bool lw_config_family_read(struct lw_config_build *build, const struct lw_node *matrix,
+                           struct lw_config_family *ret_family);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: what is run (a program, a built-in, a function of the embedding program) and which
+ * engine runs it. Keys that would change nothing for that kind are said aloud.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "service/config_bind.h"
+#include "service/config_build.h"
+#include "service/config_env.h"
+#include "service/config_file.h"
+#include "service/config_rows.h"
+#include "service/options.h"
+
+enum { SHOWN_BYTES_MAX = 80, KIND_COUNT = 3 };
+
+static const char *const kind_keys[KIND_COUNT] = {
+    [LW_CONFIG_PROGRAM] = "program",
+    [LW_CONFIG_BUILTIN] = "builtin",
+    [LW_CONFIG_FUNCTION] = "function",
+};
+
+/* What follows the name of a built-in. */
+enum builtin_value { VALUE_NONE, VALUE_DURATION, VALUE_COUNT };
+
+static const struct builtin {
+    const char *name;
+    enum lw_config_builtin builtin;
+    enum builtin_value value;
+    bool is_loop_only;
+    bool is_threads_only;
+} builtins[] = {
+    { "noop", LW_BUILTIN_NOOP, VALUE_NONE, false, false },
+    { "echo", LW_BUILTIN_ECHO, VALUE_NONE, false, false },
+    { "sleep", LW_BUILTIN_SLEEP, VALUE_DURATION, false, true },
+    { "io", LW_BUILTIN_IO, VALUE_DURATION, true, false },
+    { "cpu", LW_BUILTIN_CPU, VALUE_COUNT, false, true },
+    { "fail-n", LW_BUILTIN_FAIL_N, VALUE_COUNT, false, false },
+};
+
+static const struct builtin *
+find_builtin(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+        if (strlen(builtins[i].name) == length && strncmp(builtins[i].name, name, length) == 0) {
+            return &builtins[i];
+        }
+    }
+    return NULL;
+}
+
+static bool
+read_value(const struct builtin *builtin, const char *text, int64_t *ret_value)
+{
+    const char *why = NULL;
+    if (builtin->value == VALUE_NONE) {
+        return *text == '\0';
+    }
+    if (*text != ':') {
+        return false;
+    }
+    return builtin->value == VALUE_DURATION
+               ? lw_text_to_duration_ms(text + 1, ret_value, &why) && *ret_value <= 3600000
+               : lw_text_to_int(text + 1, ret_value) && *ret_value >= 0 &&
+                     *ret_value <= 1000000000;
+}
+
+/* Reads "sleep:5ms"; NULL after reporting. */
+static const struct builtin *
+read_builtin(struct lw_config_build *build, struct lw_config_handler *handler)
+{
+    char shown[SHOWN_BYTES_MAX];
+    const char *text = handler->builtin_text;
+    size_t length = strcspn(text, ":");
+    const struct builtin *builtin = find_builtin(text, length);
+    if (builtin && read_value(builtin, text + length, &handler->builtin_value)) {
+        handler->builtin = builtin->builtin;
+        return builtin;
+    }
+    const struct lw_node *node = lw_node_child(handler->node, "builtin");
+    struct lw_diagnostic *item =
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0106", &node->place,
+                           "\"%s\" is not a built-in handler",
+                           lw_node_shown(node, shown, sizeof(shown)));
+    lw_diagnostic_help(item, "one of noop, echo, sleep:5ms, io:5ms, cpu:500, fail-n:3");
+    return NULL;
+}
+
+static bool
+names_later_kind(const struct lw_node *node)
+{
+    return lw_node_child(node, "http") || lw_node_child(node, "plugin");
+}
+
+/* Finds the one kind that is given; false after reporting none or several. */
+static bool
+find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
+{
+    const struct lw_node *given[KIND_COUNT] = { NULL };
+    size_t count = 0;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        const struct lw_node *node = lw_node_child(handler->node, kind_keys[i]);
+        if (node) {
+            handler->kind = (enum lw_config_handler_kind)i;
+            given[count++] = node;
+        }
+    }
+    if (count == 0 && !names_later_kind(handler->node)) {
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0107", lw_node_name_place(handler->node),
+            "handlers.%s needs \"program\", \"builtin\" or \"function\"", handler->name);
+        lw_diagnostic_help(item, "such as program: [python3, handler.py]");
+    }
+    if (count > 1) {
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0311", lw_node_name_place(given[1]),
+            "handlers.%s has both \"%s\" and \"%s\"", handler->name, given[0]->key,
+            given[1]->key);
+        lw_diagnostic_show(item, lw_node_name_place(given[0]));
+        lw_diagnostic_help(item, "a handler is one of program, builtin and function");
+    }
+    return count == 1 && !given[0]->is_bad;
+}
+
+static const char *
+engine_fault(const struct lw_config_handler *handler, const struct builtin *builtin)
+{
+    enum lw_engine_kind engine = handler->run.engine;
+    if (handler->kind == LW_CONFIG_PROGRAM) {
+        return engine == LW_ENGINE_PROGRAMS ? NULL : "a program runs on engine: programs";
+    }
+    if (engine == LW_ENGINE_PROGRAMS) {
+        return "engine: programs runs programs only; use threads or loop";
+    }
+    if (builtin && builtin->is_loop_only && engine != LW_ENGINE_LOOP) {
+        return "io waits without blocking, on engine: loop; sleep is its like for threads";
+    }
+    if (builtin && builtin->is_threads_only && engine == LW_ENGINE_LOOP) {
+        return "this one blocks and needs engine: threads; io is its like for the loop";
+    }
+    return NULL;
+}
+
+static enum lw_engine_kind
+default_engine(const struct lw_config_handler *handler, const struct builtin *builtin)
+{
+    if (handler->kind == LW_CONFIG_PROGRAM) {
+        return LW_ENGINE_PROGRAMS;
+    }
+    return builtin && !builtin->is_threads_only ? LW_ENGINE_LOOP : LW_ENGINE_THREADS;
+}
+
+static void
+choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
+              const struct builtin *builtin)
+{
+    const struct lw_node *node = lw_node_child(handler->node, "engine");
+    if (!node || node->is_bad) {
+        handler->run.engine = default_engine(handler, builtin);
+        return;
+    }
+    const char *fault = engine_fault(handler, builtin);
+    if (fault) {
+        char shown[SHOWN_BYTES_MAX];
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0311", &node->place,
+            "engine \"%s\" cannot run handlers.%s", lw_node_shown(node, shown, sizeof(shown)),
+            handler->name);
+        lw_diagnostic_show(item, lw_node_name_place(
+                                     lw_node_child(handler->node, kind_keys[handler->kind])));
+        lw_diagnostic_help(item, "%s", fault);
+    }
+}
+
+static void
+warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
+{
+    static const char *const program_keys[] = { "workers", "window", "start_timeout",
+                                                "directory", "env", "protocol" };
+    for (size_t i = 0; i < sizeof(program_keys) / sizeof(program_keys[0]); i++) {
+        const struct lw_node *node = lw_node_child(handler->node, program_keys[i]);
+        if (node && handler->kind != LW_CONFIG_PROGRAM) {
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
+                               lw_node_name_place(node),
+                               "\"%s\" has no effect: handlers.%s is not a program", node->key,
+                               handler->name);
+        }
+    }
+    const struct lw_node *threads = lw_node_child(handler->node, "threads");
+    if (threads && handler->run.engine != LW_ENGINE_THREADS) {
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
+                           lw_node_name_place(threads),
+                           "\"threads\" has no effect: handlers.%s does not run on threads",
+                           handler->name);
+    }
+}
+
+static const char *
+directory_of(const struct lw_node *node)
+{
+    const struct lw_document *document = node ? node->place.document : NULL;
+    return document && document->directory ? document->directory : ".";
+}
+
+/* Relative paths begin at the file that names them. */
+static void
+place_program(struct lw_config_build *build, struct lw_config_handler *handler)
+{
+    const struct lw_node *program = lw_node_child(handler->node, "program");
+    const struct lw_node *directory = lw_node_child(handler->node, "directory");
+    if (!handler->run.program) {
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0121",
+                           lw_node_name_place(program), "handlers.%s.program is empty",
+                           handler->name);
+        return;
+    }
+    handler->run.directory = handler->run.directory
+                                 ? lw_config_file_join(directory_of(directory),
+                                                       handler->run.directory, build->arena)
+                                 : directory_of(program);
+    struct lw_config_env env = { .environment = build->source->env };
+    const char *name = handler->run.program[0];
+    if (build->source->resolve_programs && handler->run.directory &&
+        !lw_config_file_is_program(name, handler->run.directory,
+                                   lw_config_env_get(&env, "PATH", 4))) {
+        char shown[SHOWN_BYTES_MAX];
+        struct lw_diagnostic *item =
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0205", &program->place,
+                               "there is no program \"%s\"",
+                               lw_text_shown(name, shown, sizeof(shown)));
+        lw_diagnostic_help(item, strchr(name, '/') ? "the path begins at this file's folder; the "
+                                                     "file must be executable"
+                                                   : "it is not in PATH");
+    }
+}
+
+static void
+build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
+              struct lw_node *entry)
+{
+    const struct builtin *builtin = NULL;
+    handler->name = entry->key;
+    handler->node = entry;
+    lw_subscription_options_init(&handler->run);
+    lw_config_bind(entry, lw_config_handler_rows, handler, build->arena);
+    if (!find_kind(build, handler)) {
+        return;
+    }
+    if (handler->kind == LW_CONFIG_BUILTIN && handler->builtin_text) {
+        builtin = read_builtin(build, handler);
+    }
+    choose_engine(build, handler, builtin);
+    warn_useless(build, handler);
+    if (handler->kind == LW_CONFIG_PROGRAM) {
+        place_program(build, handler);
+    }
+}
+
+void
+lw_config_build_handlers(struct lw_config_build *build)
+{
+    struct lw_config *config = build->config;
+    struct lw_node *map = lw_node_child(config->root, "handlers");
+    size_t count = lw_config_build_count(map);
+    config->handlers = lw_config_arena_array(build->arena, count, sizeof(config->handlers[0]));
+    for (struct lw_node *entry = map ? map->first : NULL; config->handlers && entry;
+         entry = entry->next) {
+        if (lw_config_build_is_usable(entry)) {
+            build_handler(build, &config->handlers[config->handler_count++], entry);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The topics of a pipeline: a list as it stands, or a matrix multiplied out; and names made from
+ * patterns. A name is checked where it is made, so that a dead-letter topic that no broker would
+ * take is known before the first dead letter.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "service/config_bind.h"
+#include "service/config_build.h"
+#include "service/config_rows.h"
+
+enum { SHOWN_BYTES_MAX = 80, TOPIC_CHARS_MAX = 249, PLACEHOLDER_BYTES_MAX = 64 };
+
+bool
+lw_config_topics_check(struct lw_config_build *build, const char *name,
+                       const struct lw_node *node)
+{
+    char shown[SHOWN_BYTES_MAX];
+    size_t length = strlen(name);
+    size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789._-");
+    if (length > 0 && good == length && length <= TOPIC_CHARS_MAX && strcmp(name, ".") != 0 &&
+        strcmp(name, "..") != 0) {
+        return true;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0117", &node->place,
+        "\"%s\" is not a topic name",
+        node->is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)));
+    lw_diagnostic_help(item, "letters, digits, \".\", \"_\" and \"-\" only, at most 249");
+    return false;
+}
+
+/* What a placeholder stands for; NULL when it is unknown. */
+static const char *
+look_up(const struct lw_config_topic *topic, const char *group, const char *name)
+{
+    if (topic->name && strcmp(name, "topic") == 0) {
+        return topic->name;
+    }
+    if (group && (strcmp(name, "group") == 0 || strcmp(name, "subscription") == 0)) {
+        return group;
+    }
+    for (size_t i = 0; i < topic->level_count; i++) {
+        if (strcmp(topic->level_names[i], name) == 0) {
+            return topic->level_values[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+refuse_placeholder(struct lw_config_build *build, const struct lw_config_topic *topic,
+                   const char *name, const struct lw_node *node)
+{
+    char shown[SHOWN_BYTES_MAX];
+    struct lw_diagnostic *item =
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0206", &node->place,
+                           "\"{%s}\" stands for nothing here",
+                           node->is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)));
+    struct lw_text known;
+    lw_text_init(&known);
+    lw_text_append(&known, topic->name ? "{topic}, {group}" : "");
+    for (size_t i = 0; i < topic->level_count; i++) {
+        lw_text_format(&known, "%s{%s}", known.size > 0 ? ", " : "", topic->level_names[i]);
+    }
+    if (known.size > 0 && !known.is_failed) {
+        lw_diagnostic_help(item, "known here: %s", known.data);
+    }
+    lw_text_deinit(&known);
+}
+
+/* Puts one placeholder in; returns what follows it, NULL after reporting. */
+static const char *
+fill_one(struct lw_config_build *build, const char *at, const struct lw_config_topic *topic,
+         const char *group, const struct lw_node *node, struct lw_text *out)
+{
+    char name[PLACEHOLDER_BYTES_MAX];
+    const char *end = strchr(at, '}');
+    size_t length = end ? (size_t)(end - at - 1) : strlen(at + 1);
+    length = length < sizeof(name) - 1 ? length : sizeof(name) - 1;
+    memcpy(name, at + 1, length);
+    name[length] = '\0';
+    const char *value = end ? look_up(topic, group, name) : NULL;
+    if (!value) {
+        refuse_placeholder(build, topic, name, node);
+        return NULL;
+    }
+    lw_text_append(out, value);
+    return end + 1;
+}
+
+const char *
+lw_config_topics_fill(struct lw_config_build *build, const char *text,
+                      const struct lw_config_topic *topic, const char *group,
+                      const struct lw_node *node)
+{
+    struct lw_text out;
+    lw_text_init(&out);
+    while (text && *text) {
+        size_t length = strcspn(text, "{");
+        lw_text_append_bytes(&out, text, length);
+        text += length;
+        text = *text == '{' ? fill_one(build, text, topic, group, node, &out) : text;
+    }
+    build->arena->is_failed |= out.is_failed;
+    char *filled = text && out.size > 0 && !out.is_failed
+                       ? lw_config_arena_text(build->arena, out.data, out.size)
+                       : NULL;
+    lw_text_deinit(&out);
+    return filled;
+}
+
+static struct lw_config_topic *
+expand_list(struct lw_config_build *build, struct lw_node *list, size_t *ret_count)
+{
+    size_t room = lw_config_build_count(list);
+    struct lw_config_topic *topics =
+        lw_config_arena_array(build->arena, room + 1, sizeof(topics[0]));
+    for (struct lw_node *entry = list->first; topics && entry; entry = entry->next) {
+        if (!lw_config_build_is_usable(entry)) {
+            continue;
+        }
+        struct lw_subscription_options options;
+        lw_subscription_options_init(&options);
+        lw_config_bind(entry, lw_topic_entry_rows, &options, build->arena);
+        const struct lw_node *name = lw_node_child(entry, "name");
+        if (options.topic && lw_config_topics_check(build, options.topic, name)) {
+            topics[(*ret_count)++] = (struct lw_config_topic){ .name = options.topic,
+                                                               .priority = options.priority,
+                                                               .node = entry,
+                                                               .is_entry = true };
+        }
+    }
+    return topics;
+}
+
+static bool
+has_placeholder(const char *pattern, const char *name)
+{
+    char wanted[PLACEHOLDER_BYTES_MAX + 8];
+    snprintf(wanted, sizeof(wanted), "{%.*s}", PLACEHOLDER_BYTES_MAX, name);
+    return strstr(pattern, wanted) != NULL;
+}
+
+/* Every map must show in the name, or two topics would be one. */
+static bool
+check_pattern(struct lw_config_build *build, const struct lw_config_family *family,
+              const char *pattern, const struct lw_node *node)
+{
+    for (size_t i = 0; i < family->map_count; i++) {
+        if (!has_placeholder(pattern, family->maps[i]->key)) {
+            struct lw_diagnostic *item =
+                lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0304", &node->place,
+                                   "the name does not use \"%s\", so several topics would be one",
+                                   family->maps[i]->key);
+            lw_diagnostic_show(item, &family->maps[i]->key_place);
+            lw_diagnostic_help(item, "put {%s} into the name", family->maps[i]->key);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Topic number `index` of the family: the last map turns fastest. */
+static bool
+make_member(struct lw_config_build *build, const struct lw_config_family *family,
+            const struct lw_node *matrix, const char *pattern, size_t index,
+            struct lw_config_topic *ret_topic)
+{
+    const struct lw_node *name = lw_node_child(matrix, "name");
+    struct lw_config_topic topic = { .level_count = family->map_count };
+    int64_t priority = 0;
+    for (size_t i = family->map_count; i-- > 0;) {
+        const struct lw_config_level *level = &family->levels[i][index % family->counts[i]];
+        index /= family->counts[i];
+        topic.level_names[i] = family->maps[i]->key;
+        topic.level_values[i] = level->name;
+        priority += level->value;
+    }
+    if (priority > INT32_MAX || priority < INT32_MIN) {
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0105",
+                           lw_node_name_place(matrix), "a priority of this matrix is too large");
+        return false;
+    }
+    topic.priority = (int32_t)priority;
+    topic.name = lw_config_topics_fill(build, pattern, &topic, NULL, name);
+    *ret_topic = topic;
+    return topic.name && lw_config_topics_check(build, topic.name, name);
+}
+
+static struct lw_config_topic *
+expand_matrix(struct lw_config_build *build, struct lw_node *matrix, size_t *ret_count)
+{
+    struct lw_config_family family;
+    const char *pattern = lw_config_bind_text(matrix, "name", build->arena);
+    if (!lw_config_family_read(build, matrix, &family) || !pattern ||
+        !check_pattern(build, &family, pattern, lw_node_child(matrix, "name"))) {
+        return NULL;
+    }
+    size_t total = 1;
+    for (size_t i = 0; i < family.map_count; i++) {
+        total *= family.counts[i];
+    }
+    struct lw_config_topic *topics =
+        lw_config_arena_array(build->arena, total, sizeof(topics[0]));
+    for (size_t i = 0; topics && i < total; i++) {
+        if (!make_member(build, &family, matrix, pattern, i, &topics[i])) {
+            return NULL;
+        }
+        topics[i].node = matrix;
+        (*ret_count)++;
+    }
+    return topics;
+}
+
+struct lw_config_topic *
+lw_config_topics_expand(struct lw_config_build *build, struct lw_node *pipeline,
+                        size_t *ret_count)
+{
+    struct lw_node *topics = lw_node_child(pipeline, "topics");
+    *ret_count = 0;
+    if (!topics || topics->is_bad) {
+        return NULL;
+    }
+    if (topics->kind == LW_NODE_LIST) {
+        return expand_list(build, topics, ret_count);
+    }
+    struct lw_node *matrix = lw_node_child(topics, "matrix");
+    if (!matrix || !lw_config_build_is_usable(matrix)) {
+        return NULL;
+    }
+    struct lw_config_topic *family = expand_matrix(build, matrix, ret_count);
+    *ret_count = family ? *ret_count : 0;
+    return family;
+}
