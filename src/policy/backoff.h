@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* No delay of a retry is longer: a day, whoever asked for it. */
+#define LW_DELAY_MAX_MS (INT64_C(24) * 60 * 60 * 1000)
+
 struct lw_backoff {
     int64_t initial_ms;
     double multiplier;

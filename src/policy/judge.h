@@ -22,8 +22,8 @@ struct lw_policy {
     bool has_retry_topic;
     int64_t max_retries; /* -1 unlimited */
     struct lw_backoff backoff;
-    bool can_nack;               /* the broker takes a message back by itself */
-    enum lw_on_error on_error;   /* never DEFAULT */
+    bool can_nack;             /* the broker takes a message back by itself */
+    enum lw_on_error on_error; /* never DEFAULT */
     enum lw_on_exhausted on_exhausted;
     bool has_dead_letter;
     enum lw_on_oversize reply_on_oversize;
@@ -67,8 +67,8 @@ struct lw_ruling {
 };
 
 /* `random` is any 64-bit random number, used for jitter only. */
-struct lw_ruling lw_policy_judge(const struct lw_policy *policy, const struct lw_case *item,
-                                 uint64_t random);
+struct lw_ruling
+lw_policy_judge(const struct lw_policy *policy, const struct lw_case *item, uint64_t random);
 /* The target refused a publication for the message's own fault. */
 struct lw_ruling lw_policy_judge_refused(const struct lw_policy *policy, bool is_reply,
                                          const struct lw_case *item, uint64_t random);

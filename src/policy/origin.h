@@ -20,13 +20,13 @@ enum lw_header_family { LW_HEADERS_KAFKA, LW_HEADERS_PULSAR };
 
 /* What a message's own headers say of its first appearance. Views into the headers. */
 struct lw_origin {
-    uint32_t retries;      /* malformed or huge counts as 0, with is_malformed */
+    uint32_t retries; /* malformed or huge counts as 0, with is_malformed */
     bool is_malformed;
-    struct lw_bytes message_id;  /* stable identity; null: this is the first appearance */
-    struct lw_bytes topic;       /* null: first appearance */
+    struct lw_bytes message_id;        /* stable identity; null: this is the first appearance */
+    struct lw_bytes topic;             /* null: first appearance */
     struct lw_bytes dead_letter_topic; /* null: none given */
-    int64_t not_before_ms;       /* wall clock, -1 none */
-    int64_t timestamp_ms;        /* of the original, -1 none */
+    int64_t not_before_ms;             /* wall clock, -1 none */
+    int64_t timestamp_ms;              /* of the original, -1 none */
 };
 
 void lw_origin_read(enum lw_header_family family, const struct lw_header *headers, size_t count,
@@ -41,12 +41,13 @@ struct lw_origin_facts {
     int64_t position;
     uint64_t generation;
     int64_t timestamp_ms;
-    uint32_t attempt;     /* runs here */
-    uint32_t retries;     /* that the copy carries: +1 for a retry copy */
+    uint32_t attempt; /* runs here */
+    uint32_t retries; /* that the copy carries: +1 for a retry copy */
     const char *reason;
-    const char *dead_letter_topic; /* of the original subscription; written at the first retry */
-    int64_t not_before_ms;         /* retry copies; -1 none */
-    int64_t delay_ms;              /* retry copies; -1 none */
+    const char
+        *dead_letter_topic; /* of the original subscription; written at the first retry */
+    int64_t not_before_ms;  /* retry copies; -1 none */
+    int64_t delay_ms;       /* retry copies; -1 none */
 };
 
 /* The list for a copy; `memory` holds numbers and texts made here. Freed by lw_headers_deinit. */
@@ -64,9 +65,9 @@ void lw_headers_deinit(struct lw_headers *headers);
 bool lw_origin_build_retry(const struct lw_origin_facts *facts, const struct lw_header *from,
                            size_t count, struct lw_headers *ret_headers);
 /* Builds that of a dead letter: the reason, the attempt, the source's place. */
-bool lw_origin_build_dead_letter(const struct lw_origin_facts *facts,
-                                 const struct lw_header *from, size_t count,
-                                 struct lw_headers *ret_headers);
+bool
+lw_origin_build_dead_letter(const struct lw_origin_facts *facts, const struct lw_header *from,
+                            size_t count, struct lw_headers *ret_headers);
 /* Trace context and content type of the message, for replies and outputs that have none. */
 bool lw_origin_build_reply(const struct lw_header *own, size_t own_count,
                            const struct lw_header *from, size_t count,

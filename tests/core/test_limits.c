@@ -11,7 +11,7 @@ static void
 charge(struct lw_limits *limits, uint32_t count, uint32_t bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
-        lw_limits_charge(limits, bytes);
+        lw_limits_charge(limits, 1, bytes);
     }
 }
 
@@ -127,6 +127,20 @@ each_stop_is_counted_once(void **state)
 }
 
 static void
+batch_is_charged_at_once(void **state)
+{
+    (void)state;
+    struct lw_limits limits;
+    lw_limits_init(&limits, 100, 10000);
+    lw_limits_charge(&limits, 64, 640);
+    assert_int_equal(lw_limits_room(&limits), 36);
+    lw_limits_charge(&limits, 36, 360);
+    assert_int_equal(limits.stops, 1);
+    assert_int_equal(resume_count(&limits, 10), 69);
+    assert_int_equal(limits.bytes, 690);
+}
+
+static void
 huge_limits_do_not_overflow(void **state)
 {
     (void)state;
@@ -150,6 +164,7 @@ main(void)
         cmocka_unit_test(one_message_above_every_bound_is_let_in_alone),
         cmocka_unit_test(limit_of_zero_messages_lets_one_in),
         cmocka_unit_test(each_stop_is_counted_once),
+        cmocka_unit_test(batch_is_charged_at_once),
         cmocka_unit_test(huge_limits_do_not_overflow),
     };
     return cmocka_run_group_tests_name("core.limits", tests, NULL, NULL);
