@@ -204,6 +204,18 @@ bounded_numbers_reach_every_value_evenly(void **state)
     lw_host_random_to(&host, UINT64_MAX);
 }
 
+/* 3 * 2^62 values: a plain remainder would give the lowest third of them twice as often. */
+static void
+numbers_of_a_large_range_have_no_bias(void **state)
+{
+    (void)state;
+    unsigned low = 0;
+    for (int i = 0; i < 30000; i++) {
+        low += lw_host_random_to(&host, (UINT64_C(3) << 62) - 1) < UINT64_C(1) << 62;
+    }
+    assert_in_range(low, 9500, 10500);
+}
+
 static void
 on_log(enum lw_log_level level, const char *event, const char *text, const char *fields,
        void *user)
@@ -236,6 +248,7 @@ main(void)
         cmocka_unit_test_setup(wanted_turn_is_due_once, set_up),
         cmocka_unit_test_setup(same_seed_gives_the_same_numbers_and_another_one_others, set_up),
         cmocka_unit_test_setup(bounded_numbers_reach_every_value_evenly, set_up),
+        cmocka_unit_test_setup(numbers_of_a_large_range_have_no_bias, set_up),
         cmocka_unit_test_setup(log_line_is_formatted_at_its_level_and_not_below, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

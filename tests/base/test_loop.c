@@ -408,6 +408,30 @@ watch_that_is_added_between_turns_reaches_a_foreign_loop(void **state)
     close_pipe(&pipe_watch);
 }
 
+static struct pipe_watch late_pipe;
+
+static void
+on_deferred_open_pipe(struct lw_deferred *deferred)
+{
+    (void)deferred;
+    open_pipe(&late_pipe, LW_READABLE);
+}
+
+static void
+watch_that_is_added_in_a_turn_reaches_a_foreign_loop(void **state)
+{
+    (void)state;
+    struct lw_deferred deferred;
+    lw_deferred_init(&deferred, on_deferred_open_pipe);
+    lw_host_defer(host, &deferred);
+    settle();
+    write_byte(&late_pipe);
+    assert_true(is_readable(PATIENCE_MS));
+    lw_loop_poll(loop);
+    assert_int_equal(late_pipe.calls, 1);
+    close_pipe(&late_pipe);
+}
+
 /* -- Idle -------------------------------------------------------------------------------------- */
 
 static long
@@ -423,6 +447,34 @@ on_far_turn(struct lw_turn *turn, uint64_t now)
 {
     (void)turn;
     return now + 3600 * 1000 * LW_MS;
+}
+
+static unsigned turn_count;
+
+static uint64_t
+on_counted_turn(struct lw_turn *turn, uint64_t now)
+{
+    (void)turn;
+    (void)now;
+    turn_count++;
+    return LW_NEVER;
+}
+
+static void
+fired_timer_does_not_keep_the_loop_turning(void **state)
+{
+    (void)state;
+    struct lw_turn turn = { .fn = on_counted_turn };
+    struct probe first = { .fired_at = 0 };
+    struct probe end = { .is_stopping = true };
+    lw_host_add_turn(host, &turn);
+    settle();
+    arm_probe(&first, 10 * LW_MS);
+    arm_probe(&end, 50 * LW_MS);
+    turn_count = 0;
+    lw_loop_run(loop);
+    assert_in_range(turn_count, 2, 5);
+    lw_host_remove_turn(&turn);
 }
 
 /* Far timers, hooks and watches are there; only the end of the wait may wake the thread. */
@@ -550,6 +602,8 @@ main(void)
         LOOP_TEST(timer_makes_the_descriptor_readable),
         LOOP_TEST(deferred_work_keeps_the_descriptor_readable_until_it_is_done),
         LOOP_TEST(watch_that_is_added_between_turns_reaches_a_foreign_loop),
+        LOOP_TEST(watch_that_is_added_in_a_turn_reaches_a_foreign_loop),
+        LOOP_TEST(fired_timer_does_not_keep_the_loop_turning),
         LOOP_TEST(idle_loop_sleeps_once),
         LOOP_TEST(busy_loop_does_not_sleep),
         LOOP_TEST(deadline_that_moves_away_does_not_wake_for_ever),
