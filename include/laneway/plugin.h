@@ -279,6 +279,13 @@ struct lw_engine {
     uint32_t room;      /* tasks that submit would accept now */
     bool is_down;       /* the handler cannot start: its subscriptions wait, nobody is charged */
     bool has_changed;   /* room or is_down changed since the dispatcher looked */
+    /*
+     * A blocking handler for the loop thread: the dispatcher calls it itself in place of submit,
+     * since a hand-over would cost more than everything else. NULL: submit. `room` still counts.
+     */
+    lw_handler_fn direct;
+    void *direct_user;
+    uint64_t direct_timeout_ns; /* of an attempt; 0 none */
     uint32_t restarts;
     uint32_t stray_lines;
     struct lw_error down_error; /* why, while is_down */

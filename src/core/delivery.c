@@ -5,7 +5,6 @@
  */
 #include "core/delivery.h"
 
-#include "base/assert.h"
 #include "base/host.h"
 
 #define BIT(state) (1U << (state))
@@ -64,7 +63,7 @@ lw_delivery_set_state(struct lw_delivery *delivery, enum lw_state next)
 void
 lw_delivery_begin_run(struct lw_delivery *delivery, uint64_t now)
 {
-    lw_delivery_set_state(delivery, LW_STATE_RUNNING);
+    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING);
     uint32_t serial = atomic_load_explicit(&delivery->serial, memory_order_relaxed);
     /* Even: an answer is owed; whoever claims it makes it odd (engines/handler.h). */
     atomic_store_explicit(&delivery->serial, (serial | 1) + 1, memory_order_relaxed);

@@ -29,6 +29,7 @@
 
 #include <laneway/plugin.h>
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "base/text.h"
@@ -51,6 +52,9 @@ enum lw_state {
 struct lw_lane;
 struct lw_partition;
 struct lw_subscription;
+struct lw_outcome;
+
+void lw_outcome_clear(struct lw_outcome *outcome);
 
 /* A reply or further output, its bytes in `bytes` (offsets, since the buffer may move). */
 struct lw_stored_output {
@@ -116,16 +120,46 @@ struct lw_completions {
 
 void lw_completions_init(struct lw_completions *completions, struct lw_host *host, int wake_fd);
 
+/*
+ * Moves on the path of a message, where the state before is known: two instructions instead of a
+ * look into the table. tests/core/test_delivery.c holds every such move against the table.
+ */
+static inline void
+lw_delivery_move(struct lw_delivery *delivery, enum lw_state from, enum lw_state to)
+{
+    lw_assert(delivery->state == (uint8_t)from);
+    delivery->state = (uint8_t)to;
+}
+
 /* Moves to `next` or asserts. */
 void lw_delivery_set_state(struct lw_delivery *delivery, enum lw_state next);
 const char *lw_state_name(enum lw_state state);
 bool lw_state_may_follow(enum lw_state from, enum lw_state to);
 
+/*
+ * Begins a run that answers before anybody else can see it: like lw_delivery_begin_run, with the
+ * answer claimed already. timeout_ns 0: no deadline.
+ */
+static inline void
+lw_delivery_begin_direct(struct lw_delivery *delivery, uint64_t now, uint64_t timeout_ns)
+{
+    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING);
+    uint32_t serial = atomic_load_explicit(&delivery->serial, memory_order_relaxed);
+    atomic_store_explicit(&delivery->serial, (serial | 1) + 2, memory_order_relaxed);
+    atomic_store_explicit(&delivery->is_cancelled, false, memory_order_relaxed);
+    delivery->attempt++;
+    delivery->started_at = now;
+    delivery->deadline = timeout_ns ? now + timeout_ns : LW_NEVER;
+    delivery->is_late = false;
+    if (__builtin_expect(delivery->outcome != NULL, 0)) {
+        lw_outcome_clear(delivery->outcome);
+    }
+}
+
 /* Begins a run: new serial, attempt + 1, outcome cleared, mail open. */
 void lw_delivery_begin_run(struct lw_delivery *delivery, uint64_t now);
 /* The outcome, made when missing; NULL without memory (then the verdict stands alone). */
 struct lw_outcome *lw_delivery_outcome(struct lw_delivery *delivery);
-void lw_outcome_clear(struct lw_outcome *outcome);
 void lw_outcome_destroy(struct lw_outcome *outcome);
 void lw_outcome_set_reason(struct lw_outcome *outcome, const char *reason, size_t length);
 /* Stores a reply (is_reply) or output, copied; AGAIN without memory, TOO_LARGE above the bound. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes and their table. The hot path is find (hash, one probe, compare), push, take, release;
- * the comparison of short keys is inlined since a call to memcmp costs as much as the rest.
+ * Lanes and their table: what is not on the shortest path of a message. Finding (hash, one
+ * probe, compare) is inline in the header, since a call costs as much as half of it.
  */
 #include "core/lane.h"
 
@@ -15,22 +15,21 @@
 
 #define LANES_START 1024
 #define LANES_CHUNK 256
-#define IDLE_MAX 1024
-#define NULL_KEY UINT32_MAX
+#define KEPT_MAX 16384
+#define HAND_STEPS 16
 
 enum lw_status
 lw_lanes_init(struct lw_lanes *lanes, uint32_t lanes_max, uint64_t seed)
 {
     memset(lanes, 0, sizeof(*lanes));
-    lw_list_init(&lanes->idle);
     lanes->seed = seed;
-    lanes->idle_max = IDLE_MAX;
+    lanes->kept_max = KEPT_MAX;
     lanes->mask = LANES_START - 1;
     lanes->slots = lw_alloc_array(LANES_START, sizeof(*lanes->slots));
     if (!lanes->slots) {
         return LW_STATUS_NO_MEMORY;
     }
-    uint32_t bound = lanes_max < UINT32_MAX - IDLE_MAX ? lanes_max + IDLE_MAX : UINT32_MAX;
+    uint32_t bound = lanes_max < UINT32_MAX - KEPT_MAX ? lanes_max + KEPT_MAX : UINT32_MAX;
     return lw_pool_init(&lanes->pool, sizeof(struct lw_lane), bound, LANES_CHUNK, NULL, NULL);
 }
 
@@ -56,37 +55,10 @@ lw_lanes_deinit(struct lw_lanes *lanes)
     lw_pool_deinit(&lanes->pool);
 }
 
-static inline bool
-is_same_bytes(const unsigned char *a, const unsigned char *b, uint32_t size)
+uint64_t
+lw_lane_place(const struct lw_subscription *subscription, int32_t partition)
 {
-    if (size >= 8) {
-        if (size > 16) {
-            return memcmp(a, b, size) == 0;
-        }
-        return ((lw_hash_load8(a) ^ lw_hash_load8(b)) |
-                (lw_hash_load8(a + size - 8) ^ lw_hash_load8(b + size - 8))) == 0;
-    }
-    if (size >= 4) {
-        return ((lw_hash_load4(a) ^ lw_hash_load4(b)) |
-                (lw_hash_load4(a + size - 4) ^ lw_hash_load4(b + size - 4))) == 0;
-    }
-    for (uint32_t i = 0; i < size; i++) {
-        if (a[i] != b[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static inline uint64_t
-hash_of(const struct lw_lanes *lanes, const struct lw_subscription *subscription,
-        int32_t partition, const void *key, uint32_t size)
-{
-    uint64_t place = (uint64_t)subscription->index << 32 | (uint32_t)partition;
-    if (size == NULL_KEY) {
-        return lw_hash_u64(place, ~lanes->seed);
-    }
-    return lw_hash_bytes(key, size, lanes->seed + place * LW_HASH_P1);
+    return (uint64_t)subscription->index << 32 | (uint32_t)partition;
 }
 
 static bool
@@ -110,6 +82,7 @@ grow(struct lw_lanes *lanes)
     lw_free(lanes->slots);
     lanes->slots = slots;
     lanes->mask = mask;
+    lanes->hand = 0;
     return true;
 }
 
@@ -138,21 +111,36 @@ remove_slot(struct lw_lanes *lanes, const struct lw_lane *lane)
     lanes->count--;
 }
 
-static void
-free_idle(struct lw_lanes *lanes, struct lw_lane *lane)
+/* Frees the lane in this slot if it is idle; the slot may hold another lane afterwards. */
+static bool
+free_idle(struct lw_lanes *lanes, uint64_t at)
 {
-    lw_list_remove(&lane->link);
-    lanes->idle_count--;
+    struct lw_lane *lane = lanes->slots[at].lane;
+    if (!lane || lane->place != LW_LANE_IDLE) {
+        return false;
+    }
     remove_slot(lanes, lane);
     free_key(lane);
     lw_pool_give(&lanes->pool, lane);
+    return true;
+}
+
+static void
+move_hand(struct lw_lanes *lanes, uint64_t steps)
+{
+    while (steps > 0) {
+        if (!free_idle(lanes, lanes->hand)) {
+            lanes->hand = (lanes->hand + 1) & lanes->mask;
+        }
+        steps--;
+    }
 }
 
 void
-lw_lanes_trim(struct lw_lanes *lanes, bool all)
+lw_lanes_trim(struct lw_lanes *lanes)
 {
-    while (lanes->idle_count > (all ? 0 : lanes->idle_max)) {
-        free_idle(lanes, LW_CONTAINER(lw_list_first(&lanes->idle), struct lw_lane, link));
+    for (uint64_t at = 0; at <= lanes->mask;) {
+        at += free_idle(lanes, at) ? 0 : 1;
     }
 }
 
@@ -161,7 +149,7 @@ copy_key(struct lw_lane *lane, const void *key, uint32_t size)
 {
     lane->key = lane->inline_key;
     lane->key_size = size;
-    if (size == NULL_KEY || size == 0) {
+    if (size == LW_LANE_NULL_KEY || size == 0) {
         return true;
     }
     if (size <= LW_LANE_KEY_INLINE) {
@@ -172,25 +160,17 @@ copy_key(struct lw_lane *lane, const void *key, uint32_t size)
     return lane->key != NULL;
 }
 
-static struct lw_lane *
-take_new(struct lw_lanes *lanes)
+struct lw_lane *
+lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, uint64_t place,
+                const void *key, uint32_t size, uint64_t hash)
 {
-    struct lw_lane *lane = lw_pool_take(&lanes->pool);
-    if (!lane && lanes->idle_count > 0) {
-        free_idle(lanes, LW_CONTAINER(lw_list_first(&lanes->idle), struct lw_lane, link));
-        lane = lw_pool_take(&lanes->pool);
+    if (lanes->count >= lanes->kept_max) {
+        move_hand(lanes, HAND_STEPS);
     }
-    return lane;
-}
-
-static struct lw_lane *
-insert(struct lw_lanes *lanes, struct lw_subscription *subscription, int32_t partition,
-       const void *key, uint32_t size, uint64_t hash)
-{
     if ((uint64_t)lanes->count * 2 > lanes->mask && !grow(lanes)) {
         return NULL;
     }
-    struct lw_lane *lane = take_new(lanes);
+    struct lw_lane *lane = lw_pool_take(&lanes->pool);
     if (!lane) {
         return NULL;
     }
@@ -202,13 +182,10 @@ insert(struct lw_lanes *lanes, struct lw_subscription *subscription, int32_t par
     lane->waiting.first = NULL;
     lane->waiting.last = NULL;
     lane->subscription = subscription;
-    lane->partition = partition;
+    lane->place_id = place;
     lane->hash = hash;
-    lane->busy = NULL;
     lane->place = LW_LANE_IDLE;
     lw_list_init(&lane->link);
-    lw_list_push(&lanes->idle, &lane->link);
-    lanes->idle_count++;
     uint64_t at = hash & lanes->mask;
     while (lanes->slots[at].lane) {
         at = (at + 1) & lanes->mask;
@@ -216,25 +193,6 @@ insert(struct lw_lanes *lanes, struct lw_subscription *subscription, int32_t par
     lanes->slots[at] = (struct lw_lane_slot){hash, lane};
     lanes->count++;
     return lane;
-}
-
-struct lw_lane *
-lw_lanes_find(struct lw_lanes *lanes, struct lw_subscription *subscription, int32_t partition,
-              struct lw_bytes key)
-{
-    uint32_t size = key.data ? (uint32_t)key.size : NULL_KEY;
-    uint64_t hash = hash_of(lanes, subscription, partition, key.data, size);
-    uint64_t at = hash & lanes->mask;
-    struct lw_lane *lane;
-    while ((lane = lanes->slots[at].lane) != NULL) {
-        if (lanes->slots[at].hash == hash && lane->subscription == subscription &&
-            lane->partition == partition && lane->key_size == size &&
-            (size == NULL_KEY || is_same_bytes(lane->key, key.data, size))) {
-            return lane;
-        }
-        at = (at + 1) & lanes->mask;
-    }
-    return insert(lanes, subscription, partition, key.data, size, hash);
 }
 
 static inline struct lw_delivery *
@@ -261,23 +219,11 @@ enter_ready(struct lw_lane *lane)
                  &lane->link);
 }
 
-static void
-enter_idle(struct lw_lanes *lanes, struct lw_lane *lane)
-{
-    lane->place = LW_LANE_IDLE;
-    lw_list_push(&lanes->idle, &lane->link);
-    if (++lanes->idle_count > lanes->idle_max) {
-        lw_lanes_trim(lanes, false);
-    }
-}
-
 void
-lw_lane_push(struct lw_lanes *lanes, struct lw_lane *lane, struct lw_delivery *delivery)
+lw_lane_push(struct lw_lane *lane, struct lw_delivery *delivery)
 {
     lw_queue_push(&lane->waiting, &delivery->link);
     if (lane->place == LW_LANE_IDLE) {
-        lw_list_remove(&lane->link);
-        lanes->idle_count--;
         enter_ready(lane);
     }
 }
@@ -289,39 +235,36 @@ lw_lane_take(struct lw_lane *lane)
     lw_queue_pop(&lane->waiting);
     lw_list_remove(&lane->link);
     lane->place = LW_LANE_BUSY;
-    lane->busy = delivery;
     return delivery;
 }
 
 void
 lw_lane_put_back(struct lw_lane *lane, struct lw_delivery *delivery)
 {
-    lw_assert(lane->busy == delivery);
-    lane->busy = NULL;
+    lw_assert(lane->place == LW_LANE_BUSY);
     lw_queue_push_front(&lane->waiting, &delivery->link);
     enter_ready(lane);
 }
 
-void
-lw_lane_release(struct lw_lanes *lanes, struct lw_lane *lane)
+bool
+lw_lane_release(struct lw_lane *lane)
 {
-    lane->busy = NULL;
     if (lane->waiting.first) {
         enter_ready(lane);
-    } else {
-        enter_idle(lanes, lane);
+        return true;
     }
+    lane->place = LW_LANE_IDLE;
+    return false;
 }
 
 void
-lw_lane_remove(struct lw_lanes *lanes, struct lw_lane *lane, struct lw_delivery *delivery)
+lw_lane_remove(struct lw_lane *lane, struct lw_delivery *delivery)
 {
     lw_queue_remove(&lane->waiting, &delivery->link);
-    if (lane->place == LW_LANE_BUSY) {
-        return;
+    if (lane->place != LW_LANE_BUSY) {
+        lw_list_remove(&lane->link);
+        (void)lw_lane_release(lane);
     }
-    lw_list_remove(&lane->link);
-    lw_lane_release(lanes, lane);
 }
 
 void

@@ -24,9 +24,9 @@ void lw_limits_init(struct lw_limits *limits, uint32_t count_max, uint64_t bytes
 uint32_t lw_limits_room(const struct lw_limits *limits);
 
 static inline void
-lw_limits_charge(struct lw_limits *limits, uint32_t bytes)
+lw_limits_charge(struct lw_limits *limits, uint32_t count, uint64_t bytes)
 {
-    limits->count++;
+    limits->count += count;
     limits->bytes += bytes;
     if (limits->count >= limits->count_max || limits->bytes >= limits->bytes_max) {
         limits->stops += !limits->is_stopped;

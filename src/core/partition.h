@@ -25,6 +25,9 @@ struct lw_partition {
     int32_t number;
     uint32_t slot;
     uint64_t generation;
+    uint64_t place; /* names (subscription, partition number) for lanes, exactly */
+    bool is_plain;  /* has a ledger, not ended, nothing stashed: the ordinary case */
+    bool is_dirty;  /* in the list of partitions with a commit to make */
     uint32_t held_count;
     bool has_ledger;
     bool is_ended;     /* its generation is over; freed when held is empty */
@@ -40,5 +43,13 @@ struct lw_partition {
     uint32_t stash_count;
     struct lw_list link; /* of the subscription */
 };
+
+/* To be called after anything that `is_plain` depends on changed. */
+static inline void
+lw_partition_update(struct lw_partition *partition)
+{
+    partition->is_plain =
+        partition->has_ledger && !partition->is_ended && partition->stash.first == NULL;
+}
 
 #endif

@@ -39,52 +39,23 @@ lw_scheduler_update(struct lw_scheduler *scheduler, struct lw_subscription *subs
     }
 }
 
-static inline void
-join(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
-{
-    if (!subscription->choose.is_in) {
-        lw_scheduler_update(scheduler, subscription);
-    }
-}
-
-static inline bool
-is_loose(const struct lw_subscription *subscription, const struct lw_delivery *delivery)
-{
-    return subscription->ordering == LW_ORDERING_NONE ||
-           (subscription->keyless == LW_KEYLESS_ROTATE &&
-            subscription->ordering == LW_ORDERING_KEY && !delivery->message.key.data &&
-            !delivery->message.ordering_key.data);
-}
-
-static inline struct lw_bytes
-lane_key(const struct lw_subscription *subscription, const struct lw_message *message)
-{
-    if (subscription->ordering == LW_ORDERING_PARTITION) {
-        return (struct lw_bytes){NULL, 0};
-    }
-    return message->ordering_key.data ? message->ordering_key : message->key;
-}
-
-enum lw_status
-lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+void
+lw_scheduler_queue(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
     struct lw_subscription *subscription = delivery->subscription;
-    if (is_loose(subscription, delivery)) {
-        delivery->lane = NULL;
-        lw_queue_push(&subscription->loose, &delivery->link);
+    if (delivery->lane) {
+        lw_lane_push(delivery->lane, delivery);
     } else {
-        struct lw_lane *lane =
-            lw_lanes_find(&scheduler->lanes, subscription, delivery->partition->number,
-                          lane_key(subscription, &delivery->message));
-        if (!lane) {
-            return LW_STATUS_NO_MEMORY;
-        }
-        delivery->lane = lane;
-        lw_lane_push(&scheduler->lanes, lane, delivery);
+        lw_queue_push(&subscription->loose, &delivery->link);
     }
     subscription->queued++;
-    join(scheduler, subscription);
-    return LW_STATUS_OK;
+    lw_scheduler_join(scheduler, subscription);
+}
+
+enum lw_admitted
+lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    return lw_scheduler_admit_or_start(scheduler, delivery, false);
 }
 
 static struct lw_delivery *
@@ -123,8 +94,7 @@ lw_scheduler_choose(struct lw_scheduler *scheduler)
     }
     struct lw_subscription *subscription = LW_CONTAINER(node, struct lw_subscription, choose);
     struct lw_delivery *delivery = take_next(subscription);
-    scheduler->busy_slots++;
-    subscription->running++;
+    lw_scheduler_take_slot(scheduler, subscription);
     subscription->queued--;
     if (lw_subscription_is_eligible(subscription)) {
         lw_ranks_rotate(&scheduler->ready, node);
@@ -135,23 +105,16 @@ lw_scheduler_choose(struct lw_scheduler *scheduler)
 }
 
 void
-lw_scheduler_free_slot(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
-{
-    lw_assert(scheduler->busy_slots > 0 && subscription->running > 0);
-    scheduler->busy_slots--;
-    subscription->running--;
-    join(scheduler, subscription);
-}
-
-void
 lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
     if (!delivery->lane) {
         return;
     }
-    lw_lane_release(&scheduler->lanes, delivery->lane);
+    bool is_ready = lw_lane_release(delivery->lane);
     delivery->lane = NULL;
-    join(scheduler, delivery->subscription);
+    if (is_ready) {
+        lw_scheduler_join(scheduler, delivery->subscription);
+    }
 }
 
 void
@@ -164,7 +127,7 @@ lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *deliver
         lw_queue_push_front(&subscription->loose, &delivery->link);
     }
     subscription->queued++;
-    join(scheduler, subscription);
+    lw_scheduler_join(scheduler, subscription);
 }
 
 void
@@ -172,7 +135,7 @@ lw_scheduler_remove(struct lw_scheduler *scheduler, struct lw_delivery *delivery
 {
     struct lw_subscription *subscription = delivery->subscription;
     if (delivery->lane) {
-        lw_lane_remove(&scheduler->lanes, delivery->lane, delivery);
+        lw_lane_remove(delivery->lane, delivery);
         delivery->lane = NULL;
     } else {
         lw_queue_remove(&subscription->loose, &delivery->link);

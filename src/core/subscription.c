@@ -14,6 +14,21 @@ lw_subscription_init(struct lw_subscription *subscription, uint32_t index)
     lw_list_init(&subscription->partitions);
 }
 
+void
+lw_subscription_set_ordering(struct lw_subscription *subscription, enum lw_ordering ordering,
+                             enum lw_keyless keyless)
+{
+    subscription->ordering = ordering;
+    subscription->keyless = keyless;
+    if (ordering == LW_ORDERING_NONE) {
+        subscription->lanes = LW_LANES_NONE;
+    } else if (ordering == LW_ORDERING_PARTITION) {
+        subscription->lanes = LW_LANES_PARTITION;
+    } else {
+        subscription->lanes = keyless == LW_KEYLESS_ROTATE ? LW_LANES_KEYED : LW_LANES_KEY;
+    }
+}
+
 bool
 lw_subscription_is_eligible(const struct lw_subscription *subscription)
 {
@@ -21,9 +36,5 @@ lw_subscription_is_eligible(const struct lw_subscription *subscription)
         subscription->loose.first == NULL) {
         return false;
     }
-    if (subscription->concurrency != 0 && subscription->running >= subscription->concurrency) {
-        return false;
-    }
-    return !subscription->is_paused && !subscription->is_engine_full &&
-           !subscription->is_engine_down;
+    return lw_subscription_may_run(subscription);
 }

@@ -15,6 +15,14 @@
 #include "core/ranks.h"
 #include "core/window.h"
 
+/* Which lane a message of the subscription waits in. */
+enum lw_lanes_kind {
+    LW_LANES_NONE,      /* none: unordered */
+    LW_LANES_KEY,       /* its key's; all without a key share one */
+    LW_LANES_KEYED,     /* its key's; those without a key are unordered */
+    LW_LANES_PARTITION  /* its partition's */
+};
+
 struct lw_subscription {
     struct lw_rank_node choose;  /* in the scheduler's ready map when it may be chosen */
     struct lw_rank_node receive; /* in the receive map when the broker has something and room */
@@ -41,6 +49,7 @@ struct lw_subscription {
     bool is_engine_down;
     bool is_publish_blocked;    /* intake stopped: no authorisation or no such topic */
     bool is_failed;             /* its source cannot go on */
+    uint8_t lanes;              /* enum lw_lanes_kind: how `ordering` and `keyless` choose */
     bool takes_loose;           /* whose turn it is, when both lanes and loose ones are ready */
     struct lw_engine *engine;
     struct lw_broker *broker;
@@ -49,6 +58,20 @@ struct lw_subscription {
 };
 
 void lw_subscription_init(struct lw_subscription *subscription, uint32_t index);
+/* Both resolved, never DEFAULT. */
+void lw_subscription_set_ordering(struct lw_subscription *subscription,
+                                  enum lw_ordering ordering, enum lw_keyless keyless);
+/* Nothing of its own forbids running a handler now. */
+static inline bool
+lw_subscription_may_run(const struct lw_subscription *subscription)
+{
+    if (subscription->concurrency != 0 && subscription->running >= subscription->concurrency) {
+        return false;
+    }
+    return !(subscription->is_paused | subscription->is_engine_full |
+             subscription->is_engine_down);
+}
+
 /* Something is ready and nothing of its own forbids running it. */
 bool lw_subscription_is_eligible(const struct lw_subscription *subscription);
 

@@ -40,6 +40,7 @@ lw_assignment_stash(struct lw_delivery *delivery)
     lw_queue_push(&partition->stash, &delivery->link);
     partition->stash_count++;
     partition->is_window_full = true;
+    lw_partition_update(partition);
 }
 
 /* A position that this ownership saw before: the client gave it twice. Nothing is owed. */
@@ -91,13 +92,14 @@ lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *par
         }
         lw_queue_pop(&partition->stash);
         partition->stash_count--;
-        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
+        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) == LW_ADMITTED_NOT) {
             lw_queue_push_front(&partition->stash, &delivery->link);
             partition->stash_count++;
             return;
         }
     }
     partition->is_window_full = false;
+    lw_partition_update(partition);
 }
 
 /* -- partitions come ------------------------------------------------------------------------- */
@@ -195,7 +197,9 @@ end_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
     lw_history_note_partition(dispatcher, LW_HISTORY_REVOKED, partition, partition->committed);
     partition->held_count++; /* keeps it alive over the walk */
     partition->is_ended = true;
+    partition->is_dirty = false;
     partition->oldest_pinned = NULL;
+    lw_partition_update(partition);
     unstash_ended(dispatcher, partition);
     struct lw_list *node = partition->held.next;
     while (node != &partition->held) {
@@ -342,7 +346,7 @@ on_position(struct lw_link *link, const struct lw_event *event)
     if (partition->has_ledger && partition->stash.first == NULL &&
         event->position > partition->offsets.next &&
         lw_offsets_advance_to(&partition->offsets, event->position) == LW_STATUS_OK &&
-        lw_list_is_empty(&partition->dirty)) {
+        !partition->is_dirty) {
         lw_settle_mark_dirty(partition);
     }
 }

@@ -11,8 +11,12 @@
  */
 #include "dispatcher/dispatcher.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/fault.h"
+#include "base/inside.h"
+#include "dispatcher/settle_plain.h"
 
 #define STEP_BUDGET 4096 /* deliveries received or started before others get the thread */
 #define EVENT_BATCH 64
@@ -73,13 +77,19 @@ take_spares(struct lw_dispatcher *dispatcher, uint32_t wanted)
         if (!delivery) {
             return dispatcher->spare_count;
         }
-        dispatcher->spare[dispatcher->spare_count++] = delivery;
+        dispatcher->spare[dispatcher->spare_count++] = &delivery->message;
     }
     return wanted;
 }
 
-static void admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-                  struct lw_delivery *delivery);
+static void
+give_spares(struct lw_dispatcher *dispatcher, struct lw_message *const messages[], uint32_t count)
+{
+    if (count > 0) {
+        memcpy(&dispatcher->spare[dispatcher->spare_count], messages, count * sizeof(*messages));
+        dispatcher->spare_count += count;
+    }
+}
 
 /* The oldest messages pin whole fetch buffers: copy those out that a megabyte has passed. */
 static void
@@ -98,106 +108,6 @@ detach_old(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
     }
     partition->oldest_pinned = delivery;
     (void)dispatcher;
-}
-
-static void
-note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
-{
-    if (stream->demanded_at != 0) {
-        lw_window_on_round_trip(&stream->subscription.window, now - stream->demanded_at);
-        stream->demanded_at = 0;
-    }
-    stream->demanded -= count < stream->demanded ? count : stream->demanded;
-    stream->counters.received += count;
-    stream->received_at = now;
-}
-
-/* One batch of one stream. Returns how many came. */
-static uint32_t
-receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
-{
-    struct lw_message *messages[LW_RECEIVE_BATCH];
-    uint32_t wanted = room_of(stream);
-    wanted = take_spares(dispatcher, wanted < LW_RECEIVE_BATCH ? wanted : LW_RECEIVE_BATCH);
-    struct lw_delivery **spare = &dispatcher->spare[dispatcher->spare_count - wanted];
-    for (uint32_t i = 0; i < wanted; i++) {
-        messages[i] = &spare[i]->message;
-    }
-    const struct lw_limits *limits = &stream->subscription.limits;
-    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
-    uint32_t count = 0;
-    if (wanted > 0) {
-        count = (uint32_t)stream->link->broker->ops->receive(stream->source, messages, wanted,
-                                                             bytes, &stream->has_more);
-    }
-    if (count > 0) {
-        struct lw_delivery *batch[LW_RECEIVE_BATCH];
-        for (uint32_t i = 0; i < count; i++) {
-            batch[i] = spare[i];
-        }
-        for (uint32_t i = count; i < wanted; i++) {
-            spare[i - count] = spare[i];
-        }
-        dispatcher->spare_count -= count;
-        note_received(stream, count, dispatcher->host->now);
-        for (uint32_t i = 0; i < count; i++) {
-            admit(dispatcher, stream, batch[i]);
-        }
-        if (stream->subscription.queued > 0) {
-            lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
-                              dispatcher->host->now);
-        }
-    }
-    lw_dispatcher_update_receive(dispatcher, stream);
-    return count;
-}
-
-/* -- admit ---------------------------------------------------------------------------------- */
-
-static inline void
-begin_delivery(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-               struct lw_partition *partition, struct lw_delivery *delivery)
-{
-    delivery->subscription = &stream->subscription;
-    delivery->partition = partition;
-    delivery->completions = &dispatcher->completions;
-    delivery->attempt = 0;
-    delivery->is_detached = false;
-    delivery->received_at = dispatcher->host->now;
-    delivery->held_bytes = (uint32_t)(delivery->message.key.size + delivery->message.value.size);
-    partition->received_bytes += delivery->held_bytes;
-    delivery->pinned_mark = partition->received_bytes;
-    lw_delivery_set_state(delivery, LW_STATE_QUEUED);
-    lw_list_push(&partition->held, &delivery->held);
-    partition->held_count++;
-    dispatcher->held_count++;
-    lw_limits_charge(&stream->subscription.limits, delivery->held_bytes);
-}
-
-/* The ledger opens the position, the key chooses the lane. */
-static void
-admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery)
-{
-    uint32_t slot = delivery->message.slot;
-    struct lw_partition *partition = slot < stream->slot_count ? stream->slots[slot] : NULL;
-    lw_assert(partition != NULL);
-    begin_delivery(dispatcher, stream, partition, delivery);
-    if (!partition->oldest_pinned) {
-        partition->oldest_pinned = delivery;
-    } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
-               PINNED_BYTES_MAX) {
-        detach_old(dispatcher, partition);
-    }
-    if (stream->subscription.queued == 0) {
-        stream->subscription.waiting_since = dispatcher->host->now;
-    }
-    lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
-    if (partition->has_ledger && !lw_assignment_open(delivery)) {
-        return;
-    }
-    if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
-        lw_assignment_stash(delivery);
-    }
 }
 
 /* -- choose, run ---------------------------------------------------------------------------- */
@@ -227,10 +137,51 @@ update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
     }
 }
 
-static inline void
-start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+static inline bool
+is_plain(const struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
 {
-    struct lw_engine *engine = delivery->subscription->engine;
+    return !dispatcher->is_observed && delivery->verdict == LW_OK &&
+           delivery->partition->is_plain &&
+           (!delivery->outcome ||
+            (delivery->outcome->output_count == 0 && !delivery->outcome->is_uncharged));
+}
+
+static void finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                       struct lw_delivery *delivery);
+
+LW_INLINE void
+finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_late, 1)) {
+        lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
+        stream->counters.results[LW_OK]++;
+        lw_settle_plain(dispatcher, stream, delivery);
+    } else {
+        finish_any(dispatcher, stream, delivery);
+    }
+}
+
+/* A blocking handler of the loop engine: called here, its answer is taken at once. */
+LW_INLINE void
+run_direct(struct lw_dispatcher *dispatcher, struct lw_engine *engine,
+           struct lw_delivery *delivery)
+{
+    lw_delivery_begin_direct(delivery, dispatcher->host->now, engine->direct_timeout_ns);
+    lw_stream_of(delivery)->counters.started++;
+    lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
+    const void *before = lw_inside_enter(delivery);
+    enum lw_verdict verdict = engine->direct(delivery, engine->direct_user);
+    lw_inside_leave(before);
+    /* PENDING or no verdict at all is a mistake of a blocking handler: an error. */
+    delivery->verdict = (uint8_t)((unsigned)verdict <= LW_ERROR ? verdict : LW_ERROR);
+    finish(dispatcher, delivery);
+}
+
+static void
+run_by_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine,
+              struct lw_delivery *delivery)
+{
     lw_delivery_begin_run(delivery, dispatcher->host->now);
     lw_stream_of(delivery)->counters.started++;
     lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
@@ -240,9 +191,28 @@ start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     if (__builtin_expect(engine->room == 0 || engine->has_changed, 0)) {
         update_engine(dispatcher, engine);
     }
+}
+
+LW_INLINE void
+run(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_engine *engine = delivery->subscription->engine;
+    if (__builtin_expect(engine->direct != NULL, 1)) {
+        run_direct(dispatcher, engine, delivery);
+    } else {
+        run_by_engine(dispatcher, engine, delivery);
+    }
+}
+
+/* Runs what was chosen; that made room for another, which is fetched in batches. */
+static inline void
+start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
     struct lw_stream *stream = lw_stream_of(delivery);
-    if (stream->has_more && !stream->subscription.receive.is_in &&
-        stream->subscription.queued * 4 <= stream->subscription.window.size * 3) {
+    struct lw_subscription *subscription = &stream->subscription;
+    run(dispatcher, delivery);
+    if (stream->has_more && !subscription->receive.is_in &&
+        subscription->queued * 4 <= subscription->window.size * 3) {
         lw_dispatcher_update_receive(dispatcher, stream);
     }
 }
@@ -401,10 +371,10 @@ lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now)
 }
 
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
-static inline void
-finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+static void
+finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+           struct lw_delivery *delivery)
 {
-    struct lw_stream *stream = lw_stream_of(delivery);
     lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
     lw_history_note(dispatcher, LW_HISTORY_RETURNED, delivery, delivery->verdict, 0);
     if (__builtin_expect(delivery->is_late, 0)) {
@@ -421,7 +391,7 @@ finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
         lw_scheduler_requeue(&dispatcher->scheduler, delivery);
         return;
     }
-    lw_delivery_set_state(delivery, LW_STATE_JUDGED);
+    lw_delivery_move(delivery, LW_STATE_RUNNING, LW_STATE_JUDGED);
     if (__builtin_expect(delivery->verdict == LW_OK &&
                              (!delivery->outcome || delivery->outcome->output_count == 0),
                          1)) {
@@ -459,6 +429,134 @@ take_done(struct lw_dispatcher *dispatcher)
     return count;
 }
 
+/* -- admit ---------------------------------------------------------------------------------- */
+
+static inline void
+begin_delivery(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+               struct lw_partition *partition, struct lw_delivery *delivery)
+{
+    delivery->subscription = &stream->subscription;
+    delivery->partition = partition;
+    delivery->attempt = 0;
+    delivery->is_detached = false;
+    delivery->received_at = dispatcher->host->now;
+    delivery->held_bytes = (uint32_t)(delivery->message.key.size + delivery->message.value.size);
+    partition->received_bytes += delivery->held_bytes;
+    delivery->pinned_mark = partition->received_bytes;
+    lw_delivery_move(delivery, LW_STATE_FREE, LW_STATE_QUEUED);
+    lw_list_push(&partition->held, &delivery->held);
+    partition->held_count++;
+}
+
+/*
+ * The ledger opens the position, the key chooses the lane. What would be chosen at once starts at
+ * once, and a handler that answered at once is done before the next message is looked at: the
+ * whole path of such a message is one pass over warm memory.
+ */
+static void
+admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery,
+      bool is_alone)
+{
+    uint32_t slot = delivery->message.slot;
+    struct lw_partition *partition = slot < stream->slot_count ? stream->slots[slot] : NULL;
+    lw_assert(partition != NULL);
+    begin_delivery(dispatcher, stream, partition, delivery);
+    if (!partition->oldest_pinned) {
+        partition->oldest_pinned = delivery;
+    } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
+               PINNED_BYTES_MAX) {
+        detach_old(dispatcher, partition);
+    }
+    lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
+    if (partition->has_ledger && !lw_assignment_open(delivery)) {
+        return;
+    }
+    switch (lw_scheduler_admit_or_start(&dispatcher->scheduler, delivery, is_alone)) {
+    case LW_ADMITTED_WAITS:
+        return;
+    case LW_ADMITTED_STARTS:
+        run(dispatcher, delivery);
+        return;
+    case LW_ADMITTED_NOT:
+        lw_assignment_stash(delivery);
+        return;
+    }
+}
+
+static void
+note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
+{
+    if (stream->demanded_at != 0) {
+        lw_window_on_round_trip(&stream->subscription.window, now - stream->demanded_at);
+        stream->demanded_at = 0;
+    }
+    stream->demanded -= count < stream->demanded ? count : stream->demanded;
+    stream->counters.received += count;
+    stream->received_at = now;
+}
+
+/* No other subscription could be received and chosen before this one. */
+static bool
+may_start_directly(const struct lw_dispatcher *dispatcher, const struct lw_stream *stream)
+{
+    const struct lw_rank_node *own = &stream->subscription.receive;
+    if (dispatcher->phase != LW_PHASE_RUNNING || stream->subscription.engine->room == 0) {
+        return false;
+    }
+    const struct lw_rank_node *first = lw_ranks_first(&dispatcher->receivable);
+    return !first || first->rank > own->rank ||
+           (first->rank == own->rank && own->is_in && own->link.next == own->link.prev);
+}
+
+/* Admits a batch in order; limits and counts are charged once for all of it. */
+static void
+admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+            struct lw_message *const messages[], uint32_t count)
+{
+    uint64_t bytes = 0;
+    bool is_alone = may_start_directly(dispatcher, stream);
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += messages[i]->key.size + messages[i]->value.size;
+    }
+    stream->counters.received_bytes += bytes;
+    dispatcher->held_count += count;
+    lw_limits_charge(&stream->subscription.limits, count, bytes);
+    if (stream->subscription.queued == 0) {
+        stream->subscription.waiting_since = dispatcher->host->now;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        admit(dispatcher, stream, LW_CONTAINER(messages[i], struct lw_delivery, message),
+              is_alone);
+    }
+}
+
+/* One batch of one stream. Returns how many came. */
+static uint32_t
+receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    uint32_t wanted = room_of(stream);
+    wanted = take_spares(dispatcher, wanted < LW_RECEIVE_BATCH ? wanted : LW_RECEIVE_BATCH);
+    struct lw_message *messages[LW_RECEIVE_BATCH];
+    dispatcher->spare_count -= wanted;
+    memcpy(messages, &dispatcher->spare[dispatcher->spare_count], wanted * sizeof(*messages));
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
+    uint32_t count = 0;
+    if (wanted > 0) {
+        count = (uint32_t)stream->link->broker->ops->receive(stream->source, messages, wanted,
+                                                             bytes, &stream->has_more);
+    }
+    give_spares(dispatcher, messages + count, wanted - count);
+    if (count > 0) {
+        note_received(stream, count, dispatcher->host->now);
+        admit_batch(dispatcher, stream, messages, count);
+        lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
+                          dispatcher->host->now);
+    }
+    lw_dispatcher_update_receive(dispatcher, stream);
+    return count;
+}
+
 /* -- the step ------------------------------------------------------------------------------- */
 
 /*
@@ -468,10 +566,10 @@ take_done(struct lw_dispatcher *dispatcher)
 static struct lw_stream *
 receive_before_choice(struct lw_dispatcher *dispatcher)
 {
-    struct lw_rank_node *receivable = lw_ranks_first(&dispatcher->receivable);
-    if (!receivable) {
+    if (__builtin_expect(dispatcher->receivable.top == 0, 1)) {
         return NULL;
     }
+    struct lw_rank_node *receivable = lw_ranks_first(&dispatcher->receivable);
     struct lw_stream *stream = LW_CONTAINER(receivable, struct lw_stream, subscription.receive);
     const struct lw_rank_node *ready = lw_ranks_first(&dispatcher->scheduler.ready);
     if (!ready || receivable->rank < ready->rank ||
@@ -486,8 +584,7 @@ receive_before_choice(struct lw_dispatcher *dispatcher)
 static inline void
 note_dry(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 {
-    if (stream->subscription.queued == 0 && stream->received_at != 0 &&
-        stream->subscription.limits.count > 0) {
+    if (stream->subscription.queued == 0 && stream->counters.received > 0) {
         lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
     }
 }
@@ -603,6 +700,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
 {
     uint32_t used = 0;
     uint32_t moved;
+    dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         take_events(dispatcher, dispatcher->links[i]);
     }

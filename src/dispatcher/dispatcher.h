@@ -89,7 +89,7 @@ struct lw_dispatcher {
     struct lw_ranks receivable;
     struct lw_pool deliveries;
     struct lw_pool publishings;
-    struct lw_delivery *spare[LW_RECEIVE_BATCH]; /* taken from the pool, for the next receive */
+    struct lw_message *spare[LW_RECEIVE_BATCH]; /* of deliveries for the next receive */
     uint32_t spare_count;
     struct lw_stream **streams;
     uint32_t stream_count;
@@ -112,6 +112,7 @@ struct lw_dispatcher {
     uint32_t given_back;
     uint64_t transitions;
     struct lw_history *history;
+    bool is_observed; /* a history or fault points are on: every case takes the full path */
     struct lw_letter close_letter;
 };
 

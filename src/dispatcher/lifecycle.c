@@ -16,8 +16,9 @@ static void
 on_new_delivery(void *object, uint32_t index, void *user)
 {
     struct lw_delivery *delivery = object;
+    struct lw_dispatcher *dispatcher = user;
     (void)index;
-    (void)user;
+    delivery->completions = &dispatcher->completions;
     lw_list_init(&delivery->held);
     lw_mail_init(&delivery->mail);
     lw_timer_init(&delivery->timer, lw_dispatcher_on_timer);
@@ -264,7 +265,7 @@ make_tables(struct lw_dispatcher *dispatcher)
         return status;
     }
     status = lw_pool_init(&dispatcher->deliveries, sizeof(struct lw_delivery), bound,
-                          DELIVERY_CHUNK, on_new_delivery, NULL);
+                          DELIVERY_CHUNK, on_new_delivery, dispatcher);
     if (status != LW_STATUS_OK) {
         lw_scheduler_deinit(&dispatcher->scheduler);
         lw_ranks_deinit(&dispatcher->receivable);

@@ -5,11 +5,11 @@
  * told to the broker once per step; offsets are committed by interval or count, at most one
  * commit in flight per broker (P1, P2). Nothing here decides what is owed; that was judged.
  */
-#include "dispatcher/dispatcher.h"
-
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/fault.h"
+#include "dispatcher/dispatcher.h"
+#include "dispatcher/settle_plain.h"
 
 #define COMMIT_RETRY_MAX_MS 5000
 
@@ -53,9 +53,14 @@ flush_finished(struct lw_dispatcher *dispatcher, struct lw_link *link)
     for (uint32_t i = 0; i < link->finished_count; i++) {
         struct lw_delivery *delivery =
             LW_CONTAINER(link->finished[i], struct lw_delivery, message);
-        lw_delivery_set_state(delivery, LW_STATE_FREE);
-        lw_pool_give(&dispatcher->deliveries, delivery);
+        delivery->state = LW_STATE_FREE; /* SETTLED or DROPPED before */
+        if (dispatcher->spare_count < LW_RECEIVE_BATCH) {
+            dispatcher->spare[dispatcher->spare_count++] = &delivery->message;
+        } else {
+            lw_pool_give(&dispatcher->deliveries, delivery);
+        }
     }
+    link->completed += link->finished_count;
     dispatcher->held_count -= link->finished_count;
     link->finished_count = 0;
 }
@@ -68,19 +73,10 @@ lw_settle_flush(struct lw_dispatcher *dispatcher)
         flush_items(LW_CONTAINER(node, struct lw_stream, settle_link));
     }
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
-        flush_finished(dispatcher, dispatcher->links[i]);
-    }
-}
-
-/* The next one of the partition is its lowest unfinished now: it should not wait for others. */
-static inline void
-promote_next(const struct lw_partition *partition)
-{
-    struct lw_list *node = lw_list_first(&partition->held);
-    if (node) {
-        struct lw_delivery *next = LW_CONTAINER(node, struct lw_delivery, held);
-        if (next->state == LW_STATE_QUEUED && next->lane) {
-            lw_lane_promote(next->lane);
+        struct lw_link *link = dispatcher->links[i];
+        flush_finished(dispatcher, link);
+        if (link->completed >= dispatcher->options.commit_count && !link->is_committing) {
+            lw_settle_commit(link);
         }
     }
 }
@@ -91,18 +87,8 @@ release(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     struct lw_stream *stream = lw_stream_of(delivery);
     struct lw_partition *partition = delivery->partition;
-    bool was_first = partition->held.next == &delivery->held;
-    if (partition->oldest_pinned == delivery) {
-        struct lw_list *next = delivery->held.next;
-        partition->oldest_pinned =
-            next == &partition->held ? NULL : LW_CONTAINER(next, struct lw_delivery, held);
-    }
-    lw_list_remove(&delivery->held);
-    partition->held_count--;
     lw_scheduler_release(&dispatcher->scheduler, delivery);
-    if (was_first && partition->has_ledger) {
-        promote_next(partition);
-    }
+    lw_settle_unhold(partition, delivery);
     if (lw_limits_credit(&stream->subscription.limits, delivery->held_bytes)) {
         lw_dispatcher_update_receive(dispatcher, stream);
     }
@@ -127,6 +113,7 @@ lw_settle_mark_dirty(struct lw_partition *partition)
         LW_CONTAINER(partition->subscription, struct lw_stream, subscription);
     struct lw_link *link = stream->link;
     lw_list_push(&link->dirty, &partition->dirty);
+    partition->is_dirty = true;
     if (!lw_timer_is_armed(&link->commit_timer)) {
         struct lw_dispatcher *dispatcher = link->dispatcher;
         lw_timers_arm(&dispatcher->host->timers, &link->commit_timer,
@@ -139,15 +126,12 @@ static inline void
 mark_done(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     struct lw_partition *partition = delivery->partition;
-    struct lw_link *link = lw_stream_of(delivery)->link;
     bool was_open = lw_offsets_done(&partition->offsets, delivery->message.position);
     lw_assert(was_open);
-    if (lw_list_is_empty(&partition->dirty)) {
+    if (!partition->is_dirty) {
         lw_settle_mark_dirty(partition);
     }
-    if (++link->completed >= dispatcher->options.commit_count) {
-        lw_settle_commit(link);
-    }
+    (void)dispatcher;
 }
 
 static inline bool
@@ -169,7 +153,11 @@ lw_settle(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
         lw_settle_drop(dispatcher, delivery);
         return;
     }
-    lw_delivery_set_state(delivery, LW_STATE_SETTLED);
+    if (__builtin_expect(delivery->state == LW_STATE_JUDGED, 1)) {
+        lw_delivery_move(delivery, LW_STATE_JUDGED, LW_STATE_SETTLED);
+    } else {
+        lw_delivery_set_state(delivery, LW_STATE_SETTLED);
+    }
     stream->counters.settled[outcome]++;
     lw_history_note(dispatcher, LW_HISTORY_SETTLED, delivery, (int)outcome, 0);
     if (delivery->partition->has_ledger) {
@@ -233,7 +221,9 @@ lw_settle_commit(struct lw_link *link)
     lw_timers_disarm(&dispatcher->host->timers, &link->commit_timer);
     struct lw_list *node;
     while ((node = lw_list_pop(&link->dirty)) != NULL) {
-        add_commit(link, LW_CONTAINER(node, struct lw_partition, dirty), &count);
+        struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, dirty);
+        partition->is_dirty = false;
+        add_commit(link, partition, &count);
     }
     link->completed = 0;
     if (count == 0) {
@@ -259,8 +249,9 @@ end_commit(struct lw_link *link, struct lw_partition *partition, bool is_ok)
         partition->committed = partition->committing;
         lw_history_note_partition(link->dispatcher, LW_HISTORY_COMMITTED, partition,
                                   partition->committed);
-    } else if (!partition->is_ended && lw_list_is_empty(&partition->dirty)) {
+    } else if (!partition->is_ended && !partition->is_dirty) {
         lw_list_push(&link->dirty, &partition->dirty);
+        partition->is_dirty = true;
     }
     partition->committing = -1;
 }

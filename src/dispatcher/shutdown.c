@@ -275,11 +275,11 @@ has_partitions(const struct lw_dispatcher *dispatcher, const struct lw_link *lin
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_stream *stream = dispatcher->streams[i];
-        const struct lw_list *head = &stream->subscription.partitions;
+        struct lw_list *head = &dispatcher->streams[i]->subscription.partitions;
         if (stream->link != link) {
             continue;
         }
-        for (const struct lw_list *node = head->next; node != head; node = node->next) {
+        for (struct lw_list *node = head->next; node != head; node = node->next) {
             if (!LW_CONTAINER(node, struct lw_partition, link)->is_ended) {
                 return true;
             }
@@ -339,8 +339,9 @@ static void
 give_spares_back(struct lw_dispatcher *dispatcher)
 {
     while (dispatcher->spare_count > 0) {
+        struct lw_message *message = dispatcher->spare[--dispatcher->spare_count];
         lw_pool_give(&dispatcher->deliveries,
-                     dispatcher->spare[--dispatcher->spare_count]);
+                     LW_CONTAINER(message, struct lw_delivery, message));
     }
 }
 

@@ -53,10 +53,10 @@ init_subscription(struct lw_stream *stream, const struct lw_subscription_options
     subscription->name = stream->name;
     subscription->pipeline = stream->pipeline;
     subscription->priority = options->priority;
-    subscription->ordering =
-        options->ordering == LW_ORDERING_DEFAULT ? caps->default_ordering : options->ordering;
-    subscription->keyless =
-        options->keyless == LW_KEYLESS_DEFAULT ? caps->default_keyless : options->keyless;
+    lw_subscription_set_ordering(
+        subscription,
+        options->ordering == LW_ORDERING_DEFAULT ? caps->default_ordering : options->ordering,
+        options->keyless == LW_KEYLESS_DEFAULT ? caps->default_keyless : options->keyless);
     subscription->concurrency = options->concurrency;
     subscription->engine = engine;
     subscription->broker = stream->link->broker;
@@ -429,6 +429,7 @@ lw_stream_assign(struct lw_stream *stream, const struct lw_event *event)
     partition->subscription = &stream->subscription;
     partition->topic = event->topic;
     partition->number = event->partition;
+    partition->place = lw_lane_place(&stream->subscription, event->partition);
     partition->slot = event->slot;
     partition->generation = event->generation;
     partition->is_companion = event->is_companion;
@@ -438,6 +439,7 @@ lw_stream_assign(struct lw_stream *stream, const struct lw_event *event)
     if (partition->has_ledger) {
         lw_offsets_init(&partition->offsets, event->position, stream->max_uncommitted);
     }
+    lw_partition_update(partition);
     lw_list_push(&stream->subscription.partitions, &partition->link);
     stream->slots[event->slot] = partition;
     return partition;

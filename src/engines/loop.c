@@ -305,6 +305,10 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions, 
     loop->engine.name = name_copy;
     loop->name = name_copy;
     loop->options = *options;
+    loop->engine.direct = options->handler;
+    loop->engine.direct_user = options->user;
+    loop->engine.direct_timeout_ns =
+        options->timeout_ms > 0 ? (uint64_t)options->timeout_ms * LW_MS : 0;
     lw_timer_init(&loop->timer, on_timer);
     lw_timer_init(&loop->stop_timer, on_stop_timer);
     *ret_engine = &loop->engine;
