@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -196,8 +197,8 @@ lw_json_double(struct lw_json *json, double value)
     }
     char text[40];
     (void)snprintf(text, sizeof text, "%.15g", value);
-    double back = 0;
-    if (sscanf(text, "%lf", &back) != 1 || back < value || back > value) {
+    double back = strtod(text, NULL);
+    if (back < value || back > value) {
         (void)snprintf(text, sizeof text, "%.17g", value);
     }
     char *comma = strchr(text, ','); /* the embedding program may have set a locale */

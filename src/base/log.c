@@ -33,6 +33,15 @@ struct fold {
     uint32_t folded; /* of them not written */
 };
 
+/* What is written as one line. */
+struct line {
+    int64_t wall_ms;
+    enum lw_log_level level;
+    const char *event;
+    const char *text;
+    const char *fields;
+};
+
 struct lw_log {
     pthread_mutex_t mutex;
     struct lw_log_options options;
@@ -134,67 +143,66 @@ write_all(struct lw_log *log, const char *data, size_t size)
 }
 
 static void
-format_text(struct lw_log *log, int64_t wall_ms, enum lw_log_level level, const char *text,
-            const char *fields)
+format_text(struct lw_log *log, const struct line *line)
 {
     char clock[16] = "";
     struct tm local;
-    time_t seconds = (time_t)(wall_ms / 1000);
+    time_t seconds = (time_t)(line->wall_ms / 1000);
     if (localtime_r(&seconds, &local)) {
         (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
     }
-    lw_text_format(&log->line, "%s %-5s ", clock, level_names[level]);
-    lw_log_append_clean(&log->line, lw_bytes_of(text));
-    if (fields[strspn(fields, " ")]) {
+    lw_text_format(&log->line, "%s %-5s ", clock, level_names[line->level]);
+    lw_log_append_clean(&log->line, lw_bytes_of(line->text));
+    if (line->fields[strspn(line->fields, " ")]) {
         lw_text_append_char(&log->line, ' ');
-        lw_log_fields_to_text(&log->line, fields, &log->scratch);
+        lw_log_fields_to_text(&log->line, line->fields, &log->scratch);
     }
 }
 
 static void
-format_json(struct lw_log *log, int64_t wall_ms, enum lw_log_level level, const char *event,
-            const char *text, const char *fields)
+add_pair(struct lw_json *json, const char *key, const char *value)
+{
+    lw_json_key(json, key);
+    lw_json_string(json, value);
+}
+
+static void
+format_json(struct lw_log *log, const struct line *line)
 {
     struct lw_json json;
     char time[32];
     lw_json_init(&json, &log->line);
-    lw_json_time(wall_ms, time);
+    lw_json_time(line->wall_ms, time);
     lw_json_object(&json);
-    lw_json_key(&json, "ts");
-    lw_json_string(&json, time);
-    lw_json_key(&json, "level");
-    lw_json_string(&json, level_names[level]);
-    lw_json_key(&json, "event");
-    lw_json_string(&json, event);
-    lw_json_key(&json, "msg");
-    lw_json_string(&json, text);
+    add_pair(&json, "ts", time);
+    add_pair(&json, "level", level_names[line->level]);
+    add_pair(&json, "event", line->event);
+    add_pair(&json, "msg", line->text);
     if (log->service) {
-        lw_json_key(&json, "service");
-        lw_json_string(&json, log->service);
+        add_pair(&json, "service", log->service);
     }
-    lw_log_fields_to_json(&json, fields, &log->scratch);
+    lw_log_fields_to_json(&json, line->fields, &log->scratch);
     lw_json_object_end(&json);
 }
 
 /* Formats and writes; without memory what can be said without it. */
 static void
-write_line(struct lw_log *log, int64_t wall_ms, enum lw_log_level level, const char *event,
-           const char *text, const char *fields)
+write_line(struct lw_log *log, const struct line *line)
 {
     lw_text_clear(&log->line);
     if (log->options.is_journal) {
-        lw_text_format(&log->line, "<%c>", journal_levels[level]);
+        lw_text_format(&log->line, "<%c>", journal_levels[line->level]);
     }
     if (log->is_json) {
-        format_json(log, wall_ms, level, event, text, fields);
+        format_json(log, line);
     } else {
-        format_text(log, wall_ms, level, text, fields);
+        format_text(log, line);
     }
     lw_text_append_char(&log->line, '\n');
     if (log->line.is_failed) {
         char short_line[128];
         int size = snprintf(short_line, sizeof short_line,
-                            "laneway: out of memory, event %.60s\n", event);
+                            "laneway: out of memory, event %.60s\n", line->event);
         write_all(log, short_line, size > 0 ? (size_t)size : 0);
         return;
     }
@@ -212,7 +220,8 @@ tell_lost(struct lw_log *log, int64_t wall_ms)
     char fields[48];
     (void)snprintf(fields, sizeof fields, "lines=%llu", (unsigned long long)lost);
     log->lost_count = 0;
-    write_line(log, wall_ms, LW_LOG_WARN, "log.lost", "log lines could not be written", fields);
+    const char *text = "log lines could not be written";
+    write_line(log, &(struct line){ wall_ms, LW_LOG_WARN, "log.lost", text, fields });
     log->lost_count = log->lost_count ? lost : 0;
 }
 
@@ -238,7 +247,7 @@ end_window(struct lw_log *log, struct fold *fold, int64_t wall_ms)
             size_t used = strlen(fields);
             (void)snprintf(fields + used, sizeof fields - used, " folded=%u", fold->folded);
         }
-        write_line(log, wall_ms, fold->level, fold->event, text, fields);
+        write_line(log, &(struct line){ wall_ms, fold->level, fold->event, text, fields });
     }
     *fold = (struct fold){ .event = "" };
 }
@@ -314,19 +323,18 @@ open_window(struct lw_log *log, const char *event, int64_t wall_ms)
 
 /* Counts the line; true when it is one too many of its kind. */
 static bool
-must_fold(struct lw_log *log, int64_t wall_ms, enum lw_log_level level, const char *event,
-          const char *fields)
+must_fold(struct lw_log *log, const struct line *line)
 {
-    if (!is_foldable(log, level, event)) {
+    if (!is_foldable(log, line->level, line->event)) {
         return false;
     }
-    struct fold *fold = open_window(log, event, wall_ms);
+    struct fold *fold = open_window(log, line->event, line->wall_ms);
     if (++fold->count <= log->options.burst) {
         return false;
     }
-    if (fold->folded++ == 0 || level < fold->level) {
-        fold->level = level;
-        keep_code(fold, fields);
+    if (fold->folded++ == 0 || line->level < fold->level) {
+        fold->level = line->level;
+        keep_code(fold, line->fields);
     }
     return true;
 }
@@ -399,11 +407,11 @@ lw_log_write(enum lw_log_level level, const char *event, const char *text, const
         return;
     }
     pthread_mutex_lock(&log->mutex);
-    int64_t wall_ms = read_wall_ms(log);
-    (void)end_windows(log, wall_ms);
-    if (!must_fold(log, wall_ms, level, event, fields)) {
-        tell_lost(log, wall_ms);
-        write_line(log, wall_ms, level, event, text, fields);
+    struct line line = { read_wall_ms(log), level, event, text, fields };
+    (void)end_windows(log, line.wall_ms);
+    if (!must_fold(log, &line)) {
+        tell_lost(log, line.wall_ms);
+        write_line(log, &line);
     }
     pthread_mutex_unlock(&log->mutex);
 }

@@ -24,6 +24,7 @@ chunks_of(const struct lw_pool *pool, uint32_t count)
     return (uint32_t)(rounded >> pool->chunk_shift);
 }
 
+/* Six arguments, given once per pool. NOLINTBEGIN(readability-function-size) */
 enum lw_status
 lw_pool_init(struct lw_pool *pool, size_t object_size, uint32_t count_max, uint32_t chunk_count,
              lw_pool_new_fn on_new, void *user)
@@ -38,6 +39,7 @@ lw_pool_init(struct lw_pool *pool, size_t object_size, uint32_t count_max, uint3
     pool->chunks = lw_alloc_array(2 * (size_t)chunks_of(pool, count_max), sizeof(char *));
     return pool->chunks ? LW_STATUS_OK : LW_STATUS_NO_MEMORY;
 }
+/* NOLINTEND(readability-function-size) */
 
 static char **
 raw_chunks(const struct lw_pool *pool)

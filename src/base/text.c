@@ -166,26 +166,35 @@ least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+typedef size_t distance_rows[3][DISTANCE_LENGTH_MAX + 1];
+
+/* Returns the distance of the first i letters of a and the first j of b, both at least 1. */
+static size_t
+distance_at(distance_rows rows, const char *a, const char *b, size_t i, size_t j)
+{
+    const size_t *above = rows[(i - 1) % 3];
+    size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
+    size_t distance = least(least(above[j] + 1, rows[i % 3][j - 1] + 1), above[j - 1] + cost);
+    if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        distance = least(distance, rows[(i - 2) % 3][j - 2] + 1);
+    }
+    return distance;
+}
+
 /* Three rows of the usual table: the row before the last is for swapped neighbours. */
 size_t
 lw_text_distance(const char *a, const char *b)
 {
-    size_t rows[3][DISTANCE_LENGTH_MAX + 1];
+    distance_rows rows;
     size_t a_length = strnlen(a, DISTANCE_LENGTH_MAX);
     size_t b_length = strnlen(b, DISTANCE_LENGTH_MAX);
     for (size_t j = 0; j <= b_length; j++) {
         rows[0][j] = j;
     }
     for (size_t i = 1; i <= a_length; i++) {
-        size_t *row = rows[i % 3];
-        const size_t *above = rows[(i - 1) % 3];
-        row[0] = i;
+        rows[i % 3][0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
-            row[j] = least(least(above[j] + 1, row[j - 1] + 1), above[j - 1] + cost);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
-            }
+            rows[i % 3][j] = distance_at(rows, a, b, i, j);
         }
     }
     return rows[a_length % 3][b_length];

@@ -15,9 +15,10 @@ struct unit {
     int64_t value;
 };
 
-/* Largest first: the order in which a duration's parts must come. */
+/* A list of units, ended by one without a name. Largest first: so a duration's parts must come. */
 static const struct unit duration_units[] = {
-    { "d", 86400000 }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
+    { "d", 86400000 }, { "h", 3600000 }, { "m", 60000 },
+    { "s", 1000 },     { "ms", 1 },      { NULL, 0 },
 };
 static const struct unit size_units[] = {
     { "TiB", INT64_C(1) << 40 },
@@ -30,8 +31,8 @@ static const struct unit size_units[] = {
     { "kB", 1000 },
     { "KB", 1000 },
     { "B", 1 },
+    { NULL, 0 },
 };
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 static bool
 is_digit(char c)
@@ -86,13 +87,13 @@ lw_text_to_int(const char *text, int64_t *ret_value)
 
 /* Finds the unit that the letters at *at spell, and passes over them; NULL when there is none. */
 static const struct unit *
-read_unit(const char **at, const struct unit *units, size_t count)
+read_unit(const char **at, const struct unit *units)
 {
     size_t length = strspn(*at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    for (size_t i = 0; i < count; i++) {
-        if (strlen(units[i].name) == length && strncmp(units[i].name, *at, length) == 0) {
+    for (const struct unit *unit = units; unit->name; unit++) {
+        if (strlen(unit->name) == length && strncmp(unit->name, *at, length) == 0) {
             *at += length;
-            return &units[i];
+            return unit;
         }
     }
     return NULL;
@@ -105,32 +106,32 @@ refuse(const char **ret_why, const char *why)
     return false;
 }
 
-/* Reads one number and its unit and adds them to *total. */
-static bool
-add_part(const char **at, const struct unit *units, size_t count, int64_t *total,
-         const struct unit **ret_unit, const char **ret_why)
+/* Reads one number and its unit and adds them to *total; returns the unit, NULL when refused. */
+static const struct unit *
+add_part(const char **at, const struct unit *units, int64_t *total, const char **ret_why)
 {
     uint64_t number = 0;
+    *ret_why = "is too large";
     if (!is_digit(**at)) {
-        return refuse(ret_why,
-                      **at == '-' ? "must not be negative" : "is not a number with a unit");
+        *ret_why = **at == '-' ? "must not be negative" : "is not a number with a unit";
+        return NULL;
     }
     if (!read_digits(at, *at + strlen(*at), &number) || number > INT64_MAX) {
-        return refuse(ret_why, "is too large");
+        return NULL;
     }
-    if (**at == '\0') {
-        return refuse(ret_why, "needs a unit");
-    }
-    *ret_unit = read_unit(at, units, count);
-    if (!*ret_unit) {
-        return refuse(ret_why, **at == '.' ? "must be a whole number" : "has an unknown unit");
+    const struct unit *unit = read_unit(at, units);
+    if (!unit) {
+        *ret_why = **at == '\0'  ? "needs a unit"
+                   : **at == '.' ? "must be a whole number"
+                                 : "has an unknown unit";
+        return NULL;
     }
     int64_t part = 0;
-    if (__builtin_mul_overflow((int64_t)number, (*ret_unit)->value, &part) ||
+    if (__builtin_mul_overflow((int64_t)number, unit->value, &part) ||
         __builtin_add_overflow(*total, part, total)) {
-        return refuse(ret_why, "is too large");
+        return NULL;
     }
-    return true;
+    return unit;
 }
 
 bool
@@ -146,8 +147,8 @@ lw_text_to_duration_ms(const char *text, int64_t *ret_ms, const char **ret_why)
         return true;
     }
     for (const char *at = text; *at;) {
-        const struct unit *unit = NULL;
-        if (!add_part(&at, duration_units, COUNT_OF(duration_units), &total, &unit, ret_why)) {
+        const struct unit *unit = add_part(&at, duration_units, &total, ret_why);
+        if (!unit) {
             return false;
         }
         if (last && unit <= last) {
@@ -163,13 +164,12 @@ bool
 lw_text_to_size(const char *text, int64_t *ret_bytes, const char **ret_why)
 {
     int64_t total = 0;
-    const struct unit *unit = NULL;
     const char *at = text;
     if (text[0] == '\0') {
         return refuse(ret_why, "is empty");
     }
     if (strcmp(text, "0") != 0) {
-        if (!add_part(&at, size_units, COUNT_OF(size_units), &total, &unit, ret_why)) {
+        if (!add_part(&at, size_units, &total, ret_why)) {
             return false;
         }
         if (*at) {
@@ -186,13 +186,12 @@ lw_text_from_duration_ms(int64_t ms, char *out, size_t size)
     char text[64] = "";
     size_t length = 0;
     uint64_t rest = ms < 0 ? -(uint64_t)ms : (uint64_t)ms;
-    for (size_t i = 0; i < COUNT_OF(duration_units); i++) {
-        uint64_t unit = (uint64_t)duration_units[i].value;
-        if (rest >= unit) {
+    for (const struct unit *unit = duration_units; unit->name; unit++) {
+        uint64_t value = (uint64_t)unit->value;
+        if (rest >= value) {
             length += (size_t)snprintf(text + length, sizeof text - length, "%llu%s",
-                                       (unsigned long long)(rest / unit),
-                                       duration_units[i].name);
-            rest %= unit;
+                                       (unsigned long long)(rest / value), unit->name);
+            rest %= value;
         }
     }
     (void)snprintf(out, size, "%s%s", ms < 0 ? "-" : "", length ? text : "0s");
@@ -201,10 +200,9 @@ lw_text_from_duration_ms(int64_t ms, char *out, size_t size)
 void
 lw_text_from_size(int64_t bytes, char *out, size_t size)
 {
-    for (size_t i = 0; i < COUNT_OF(size_units); i++) {
-        int64_t unit = size_units[i].value;
-        if (bytes > 0 && unit > 1 && bytes % unit == 0) {
-            (void)snprintf(out, size, "%lld%s", (long long)(bytes / unit), size_units[i].name);
+    for (const struct unit *unit = size_units; unit->name; unit++) {
+        if (bytes > 0 && unit->value > 1 && bytes % unit->value == 0) {
+            (void)snprintf(out, size, "%lld%s", (long long)(bytes / unit->value), unit->name);
             return;
         }
     }
