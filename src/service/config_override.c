@@ -23,6 +23,7 @@ static const char *const other_variables[] = {
     "CONFIG",    "URL",        "PROTOCOL",  "TOPIC",     "PARTITION",     "OFFSET",
     "KEY",       "ATTEMPT",    "TIMESTAMP", "MESSAGE_ID", "FD",           "COLOR",
     "TEST_STRICT", "CACHE",    "BROKER_DIR", "REPLAY_MS", "WRITE_PAGES",  "FAULTS",
+    "HISTORY",   "BROKER_OWNER",
     NULL,
 };
 

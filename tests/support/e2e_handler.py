@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A handler of protocol `lines` for end-to-end tests: does what rules say, and writes down when.
+
+E2E_LOG is a directory: one file per worker, one line as a run begins and one before its answer
+is sent: what, topic, partition, offset, attempt, retries, monotonic ns, result, key. A line is
+one write, so it survives any kill. E2E_RULES is a JSON list of [modulus, remainder, results]:
+the first rule that fits the number "i" in the value gives the result of attempt 1, 2, ...; the
+last one is repeated. A value may carry rules of its own under "do". Results: the verdicts ok,
+retry, dead, drop, error; reply (ok, with a reply); and what a broken handler does: garbage,
+silent, twice, unknown, exit, sleep:SECONDS, big:BYTES (a reply of that size).
+"""
+import json
+import os
+import sys
+import time
+
+RULES = json.loads(os.environ.get("E2E_RULES", "[]"))
+WORK_S = float(os.environ.get("E2E_WORK_MS", "0")) / 1000
+LOG = -1
+if "E2E_LOG" in os.environ:
+    name = f"{os.environ['E2E_LOG']}/{os.getppid()}-{os.getpid()}.runs"
+    LOG = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def note(what, message, attempt, result):
+    if LOG >= 0:
+        fields = [
+            what,
+            message["topic"],
+            message["partition"],
+            message["offset"],
+            attempt,
+            message.get("retries", 0),
+            time.monotonic_ns(),
+            result,
+            message.get("key", ""),
+        ]
+        os.write(LOG, ("\t".join(map(str, fields)) + "\n").encode())
+
+
+def result_of(message):
+    try:
+        value = json.loads(message.get("value") or "{}")
+    except ValueError:
+        return "ok"
+    if not isinstance(value, dict):
+        return "ok"
+    results = value.get("do")
+    for modulus, remainder, each in RULES if results is None else []:
+        if value.get("i", -1) % modulus == remainder:
+            results = each
+            break
+    if not results:
+        return "ok"
+    run = message.get("attempt", 1) + message.get("retries", 0)
+    return results[min(run, len(results)) - 1]
+
+
+def answer_of(message, result):
+    answer = {"id": message["id"], "result": result}
+    if result == "reply":
+        answer["result"] = "ok"
+        answer["reply"] = json.dumps({"done": json.loads(message["value"])["i"]})
+    elif result.startswith("big:"):
+        answer["result"] = "ok"
+        answer["reply"] = "x" * int(result[4:])
+    elif result in ("retry", "dead", "drop", "error"):
+        answer["reason"] = f"as told: {result}"
+    return answer
+
+
+def misbehave(message, result):
+    """Does what a broken handler does; returns what is still to be answered, or None."""
+    if result == "exit":
+        sys.stderr.write("going down\n")
+        os._exit(3)
+    if result == "silent":
+        return None
+    if result == "garbage":
+        print("debug: a print that somebody forgot")
+        return answer_of(message, "ok")
+    if result == "twice":
+        print(json.dumps(answer_of(message, "ok")))
+        return answer_of(message, "ok")
+    if result == "unknown":
+        return dict(answer_of(message, "ok"), id=message["id"] + 1000000)
+    if result.startswith("sleep:"):
+        time.sleep(float(result[6:]))
+        return answer_of(message, "ok")
+    return answer_of(message, result)
+
+
+def serve():
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "hello" in message:
+            print(json.dumps({"ready": {"protocol": 1}}), flush=True)
+            continue
+        attempt, result = message.get("attempt", 1), result_of(message)
+        note("S", message, attempt, result)
+        if WORK_S:
+            time.sleep(WORK_S)
+        answer = misbehave(message, result)
+        note("E", message, attempt, result)
+        if answer is not None:
+            print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve()
