@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills struct lw_error. `ret_error` may be NULL everywhere; the status is returned for `return`. */
+/*
+ * Fills struct lw_error, what a person reads when an operation failed. `ret_error` may be NULL
+ * everywhere; the status is returned for `return`. Too long texts are cut. Any thread.
+ */
 #ifndef LW_BASE_ERROR_H
 #define LW_BASE_ERROR_H
 

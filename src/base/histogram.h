@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log-linear histogram, 16 sub-buckets per power of two: a quantile is at most 6.25 % off. */
+/*
+ * Log-linear histogram, 16 sub-buckets per power of two: a quantile is at most 6.25 % off, and
+ * never above the largest value. Zeroed memory is an empty histogram. Pure, one thread.
+ */
 #ifndef LW_BASE_HISTOGRAM_H
 #define LW_BASE_HISTOGRAM_H
 
