@@ -12,8 +12,7 @@
 
 #include "policy/header_names.h"
 
-/* RECONSUMETIMES is a Java int; ours follows. The largest value itself has no successor. */
-enum { RETRIES_MAX = INT32_MAX - 1, TOPIC_BYTES_MAX = 1024 };
+enum { TOPIC_BYTES_MAX = 1024 };
 
 /* 1 January 10000: a time beyond is an error, not a plan. */
 #define WALL_MS_MAX INT64_C(253402300800000)
@@ -52,8 +51,8 @@ read_kafka(const struct lw_header *headers, size_t count, struct lw_origin *orig
     origin->message_id = find(headers, count, LW_HEADER_ID);
     origin->topic = find(headers, count, LW_HEADER_SOURCE_TOPIC);
     origin->dead_letter_topic = find(headers, count, LW_HEADER_DEAD_LETTER_TOPIC);
-    origin->retries = (uint32_t)number(find(headers, count, LW_HEADER_RETRIES), RETRIES_MAX, 0,
-                                       is_malformed);
+    origin->retries = (uint32_t)number(find(headers, count, LW_HEADER_RETRIES), LW_RETRIES_MAX,
+                                       0, is_malformed);
     origin->not_before_ms = number(find(headers, count, LW_HEADER_NOT_BEFORE), WALL_MS_MAX, -1,
                                    is_malformed);
     origin->timestamp_ms = number(find(headers, count, LW_HEADER_TIMESTAMP), WALL_MS_MAX, -1,
@@ -74,7 +73,7 @@ read_pulsar(const struct lw_header *headers, size_t count, struct lw_origin *ori
     origin->topic = find(headers, count, LW_PROPERTY_REAL_TOPIC);
     origin->dead_letter_topic = find(headers, count, LW_PROPERTY_DEAD_LETTER_TOPIC);
     origin->retries = (uint32_t)number(find(headers, count, LW_PROPERTY_RECONSUME_TIMES),
-                                       RETRIES_MAX, 0, &origin->is_malformed);
+                                       LW_RETRIES_MAX, 0, &origin->is_malformed);
 }
 
 void

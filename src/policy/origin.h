@@ -16,6 +16,9 @@
 
 #include "base/text.h"
 
+/* RECONSUMETIMES is a Java int. A count stays here; a larger one that was read counts as none. */
+#define LW_RETRIES_MAX (INT32_MAX - 1)
+
 enum lw_header_family { LW_HEADERS_KAFKA, LW_HEADERS_PULSAR };
 
 /* What a message's own headers say of its first appearance. Views into the headers. */

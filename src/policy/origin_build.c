@@ -122,9 +122,29 @@ add_number(struct build *build, const char *name, int64_t number)
 }
 
 static void
+add_retries(struct build *build, const char *name)
+{
+    uint32_t retries = build->facts->retries;
+    add_number(build, name, retries < LW_RETRIES_MAX ? retries : LW_RETRIES_MAX);
+}
+
+static void
 add_kept(struct build *build, const char *name)
 {
     add(build, name)->kept = find(build, name);
+}
+
+/* What is there stays, if `may_keep`; else `text`, or nothing without one. */
+static void
+add_first(struct build *build, const char *name, const char *text, bool may_keep)
+{
+    if (may_keep && has(build, name)) {
+        add_kept(build, name);
+    } else if (text != NULL) {
+        add_text(build, name, text);
+    } else {
+        add_dropped(build, name);
+    }
 }
 
 /* Dropped when it is -1. */
@@ -220,13 +240,7 @@ add_kafka_origin(struct build *build)
     } else {
         add_time(build, LW_HEADER_TIMESTAMP, facts->timestamp_ms);
     }
-    if (build->is_copy && has(build, LW_HEADER_DEAD_LETTER_TOPIC)) {
-        add_kept(build, LW_HEADER_DEAD_LETTER_TOPIC);
-    } else if (facts->dead_letter_topic != NULL) {
-        add_text(build, LW_HEADER_DEAD_LETTER_TOPIC, facts->dead_letter_topic);
-    } else {
-        add_dropped(build, LW_HEADER_DEAD_LETTER_TOPIC);
-    }
+    add_first(build, LW_HEADER_DEAD_LETTER_TOPIC, facts->dead_letter_topic, build->is_copy);
 }
 
 static void
@@ -238,18 +252,14 @@ add_kafka(struct build *build)
     add_number(build, LW_HEADER_ATTEMPT, facts->attempt);
     add_kafka_place(build);
     add_kafka_origin(build);
-    add_number(build, LW_HEADER_RETRIES, facts->retries);
+    add_retries(build, LW_HEADER_RETRIES);
     add_time(build, LW_HEADER_NOT_BEFORE, facts->not_before_ms);
 }
 
 static void
 add_pulsar_origin(struct build *build)
 {
-    if (has(build, LW_PROPERTY_REAL_TOPIC)) {
-        add_kept(build, LW_PROPERTY_REAL_TOPIC);
-    } else {
-        add_text(build, LW_PROPERTY_REAL_TOPIC, build->facts->topic);
-    }
+    add_first(build, LW_PROPERTY_REAL_TOPIC, build->facts->topic, true);
     static const char *const names[] = { LW_PROPERTY_ORIGIN_ID, LW_PROPERTY_ORIGIN_ID_JAVA };
     for (size_t i = 0; i < 2; i++) {
         if (has(build, names[i])) {
@@ -267,21 +277,18 @@ add_pulsar_retry(struct build *build)
 {
     const struct lw_origin_facts *facts = build->facts;
     add_pulsar_origin(build);
-    add_number(build, LW_PROPERTY_RECONSUME_TIMES, facts->retries);
+    add_retries(build, LW_PROPERTY_RECONSUME_TIMES);
     add_time(build, LW_PROPERTY_DELAY_TIME, facts->delay_ms);
-    if (has(build, LW_PROPERTY_DEAD_LETTER_TOPIC)) {
-        add_kept(build, LW_PROPERTY_DEAD_LETTER_TOPIC);
-    } else if (facts->dead_letter_topic != NULL) {
-        add_text(build, LW_PROPERTY_DEAD_LETTER_TOPIC, facts->dead_letter_topic);
-    }
+    add_first(build, LW_PROPERTY_DEAD_LETTER_TOPIC, facts->dead_letter_topic, true);
 }
 
 static void
 add_pulsar_dead_letter(struct build *build)
 {
     add_pulsar_origin(build);
-    add_number(build, LW_PROPERTY_RECONSUME_TIMES, build->facts->retries);
+    add_retries(build, LW_PROPERTY_RECONSUME_TIMES);
     add_dropped(build, LW_PROPERTY_DELAY_TIME);
+    add_first(build, LW_PROPERTY_DEAD_LETTER_TOPIC, NULL, true);
     add_reason(build);
     add_number(build, LW_HEADER_ATTEMPT, build->facts->attempt);
 }

@@ -201,6 +201,22 @@ headers_do_not_pile_up_over_twenty_retries(void **state)
 }
 
 static void
+number_of_retries_stays_at_its_maximum(void **state)
+{
+    (void)state;
+    struct lw_origin_facts facts = KAFKA;
+    struct lw_headers headers;
+    struct lw_origin origin;
+    lw_headers_init(&headers);
+    facts.retries = UINT32_MAX;
+    assert_true(lw_origin_build_retry(&facts, NULL, 0, &headers));
+    lw_origin_read(LW_HEADERS_KAFKA, headers.items, headers.count, &origin);
+    assert_int_equal(origin.retries, LW_RETRIES_MAX);
+    assert_false(origin.is_malformed);
+    lw_headers_deinit(&headers);
+}
+
+static void
 common_words_of_somebody_else_are_replaced(void **state)
 {
     (void)state;
@@ -484,6 +500,7 @@ main(void)
         cmocka_unit_test(other_headers_stay_bit_for_bit_in_order_with_duplicates),
         cmocka_unit_test(copy_of_a_copy_keeps_the_first_appearance),
         cmocka_unit_test(headers_do_not_pile_up_over_twenty_retries),
+        cmocka_unit_test(number_of_retries_stays_at_its_maximum),
         cmocka_unit_test(common_words_of_somebody_else_are_replaced),
         cmocka_unit_test(place_of_a_copy_stands_or_falls_as_a_whole),
         cmocka_unit_test(dead_letter_topic_of_a_first_message_cannot_be_forged),
