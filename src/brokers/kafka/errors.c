@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a person reads when the cluster cannot be used: the client's codes and texts turned into
+ * one sentence and a help. A state (not reachable) is told once when it begins and once when it
+ * ends; the client's own repetitions stay in the debug log.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "brokers/kafka/kafka.h"
+
+enum lw_status
+lw_kafka_error_status(rd_kafka_resp_err_t code)
+{
+    switch ((int)code) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR:
+        return LW_STATUS_OK;
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+        return LW_STATUS_DENIED;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+        return LW_STATUS_NOT_FOUND;
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+        return LW_STATUS_TOO_LARGE;
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+        return LW_STATUS_TIMEOUT;
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR__INVALID_ARG:
+        return LW_STATUS_INVALID;
+    default:
+        return LW_STATUS_UNAVAILABLE;
+    }
+}
+
+static bool
+is_authentication(rd_kafka_resp_err_t code, const char *reason)
+{
+    return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+           code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+           strstr(reason, "SASL authentication error") != NULL;
+}
+
+static const char *
+protocol_of(struct lw_kafka_broker *broker)
+{
+    const char *protocol = lw_kafka_properties_get(&broker->properties, "security.protocol");
+    return protocol ? protocol : "plaintext";
+}
+
+static void
+say_closed(struct lw_kafka_broker *broker, struct lw_error *ret_error)
+{
+    (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
+                       "cannot use broker \"%s\" (%s): it closed the connection during the "
+                       "first request",
+                       broker->name, broker->url);
+    const char *protocol = protocol_of(broker);
+    if (strcasecmp(protocol, "plaintext") == 0) {
+        lw_error_help(ret_error,
+                      "this is what a TLS listener does to a plaintext client. "
+                      "security.protocol is plaintext; try ssl or sasl_ssl. "
+                      "Still trying; nothing is lost.");
+    } else {
+        lw_error_help(ret_error,
+                      "this is what a listener of another security.protocol does. It is %s "
+                      "here; compare it with the broker's listeners. Still trying; nothing is "
+                      "lost.",
+                      protocol);
+    }
+}
+
+/* The client prefixes its texts with "sasl_ssl://host:port/bootstrap: "; ours names the broker. */
+static const char *
+without_prefix(const char *reason)
+{
+    const char *scheme = strstr(reason, "://");
+    const char *colon = scheme ? strstr(scheme, ": ") : NULL;
+    return colon ? colon + 2 : reason;
+}
+
+void
+lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
+                           const char *reason, struct lw_error *ret_error)
+{
+    if (is_authentication(code, reason)) {
+        (void)lw_error_set(ret_error, LW_STATUS_DENIED, "E0502",
+                           "broker \"%s\" (%s) refused the authentication: %s", broker->name,
+                           broker->url, without_prefix(reason));
+        lw_error_help(ret_error, "check sasl.mechanism, sasl.username and sasl.password (or the "
+                                 "token) in the broker's properties. Still trying; nothing is "
+                                 "lost.");
+    } else if (strstr(reason, "Disconnected while requesting ApiVersion")) {
+        say_closed(broker, ret_error);
+    } else {
+        (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
+                           "cannot use broker \"%s\" (%s): %s", broker->name, broker->url,
+                           *reason ? without_prefix(reason) : "no connection");
+        lw_error_help(ret_error,
+                      code == RD_KAFKA_RESP_ERR__SSL
+                          ? "check ssl.ca.location and the broker's certificate. Still trying; "
+                            "nothing is lost."
+                          : "check the address and that the broker runs. Still trying; nothing "
+                            "is lost.");
+    }
+    ret_error->is_retriable = true;
+}
+
+void
+lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const char *group,
+                     rd_kafka_resp_err_t code, const char *reason, struct lw_error *ret_error)
+{
+    enum lw_status status = lw_kafka_error_status(code);
+    if (status == LW_STATUS_NOT_FOUND) {
+        (void)lw_error_set(ret_error, status, "E0503",
+                           "broker \"%s\" has no topic \"%s\"", broker->name, topic);
+        lw_error_help(ret_error, "create it (`laneway topics create FILE` makes what the "
+                                 "configuration needs) or correct its name. Consuming begins as "
+                                 "soon as it exists.");
+    } else if (code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
+        (void)lw_error_set(ret_error, status, "E0504",
+                           "broker \"%s\" does not let us join the group \"%s\"", broker->name,
+                           group);
+        lw_error_help(ret_error, "the user needs READ on the group \"%s\"", group);
+    } else if (status == LW_STATUS_DENIED) {
+        (void)lw_error_set(ret_error, status, "E0504",
+                           "broker \"%s\" does not let us use the topic \"%s\"", broker->name,
+                           topic);
+        lw_error_help(ret_error, "the user needs READ and DESCRIBE on \"%s\" to consume, WRITE "
+                                 "to publish",
+                      topic);
+    } else {
+        (void)lw_error_set(ret_error, status, "E0505", "cannot use topic \"%s\" of broker \"%s\": %s",
+                           topic, broker->name, reason);
+    }
+    ret_error->is_retriable = true;
+}
+
+static void
+say_down(struct lw_kafka_broker *broker)
+{
+    if (broker->is_down_said || broker->phase >= LW_KAFKA_CLOSING) {
+        return;
+    }
+    struct lw_error error;
+    lw_kafka_error_unreachable(broker, broker->failure_code, broker->failure, &error);
+    struct lw_event event = { .kind = LW_EVENT_BROKER_DOWN, .status = error.status };
+    broker->is_down_said = true;
+    broker->is_up = false;
+    atomic_store(&broker->is_reached, false);
+    lw_timers_arm(&broker->base.host->timers, &broker->reach_timer,
+                  broker->base.host->now + LW_KAFKA_REACH_POLL_NS);
+    lw_kafka_events_push_error(broker, &event, &error);
+}
+
+void
+lw_kafka_error_check_reached(struct lw_kafka_broker *broker)
+{
+    if (broker->is_up || !atomic_load(&broker->is_reached)) {
+        return;
+    }
+    struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
+    broker->is_up = true;
+    broker->is_down_said = false;
+    lw_kafka_events_push(broker, &event);
+}
+
+void
+lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
+                        const char *reason, bool is_needed)
+{
+    lw_host_log(broker->base.host, LW_LOG_DEBUG, "kafka.error", "the client reports an error",
+                "broker=%s code=%s reason=\"%s\"", broker->name, rd_kafka_err2name(code), reason);
+    if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+        broker->failure_code = code;
+        lw_text_copy(broker->failure, sizeof broker->failure, reason);
+    }
+    /* An idle producer's connections are closed by the cluster; that is no news. */
+    bool is_refused = is_authentication(code, reason);
+    if ((code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && is_needed) || is_refused) {
+        say_down(broker);
+    }
+}
