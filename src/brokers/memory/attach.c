@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources over time: heads that become due, and the connection of sources that settle
+ * individually. Those attach to the backlog of their subscription in every partition, each slot
+ * with a generation of its own (the real broker has one consumer per partition); an exclusive
+ * subscription that is taken refuses, and is asked again every second. A nack of an exclusive
+ * one rewinds: the generation is lost, and a new one begins with all that has no ack. Loop thread.
+ */
+#include "brokers/memory/backlog.h"
+#include "brokers/memory/broker.h"
+#include "brokers/memory/events.h"
+#include "brokers/memory/source.h"
+#include "brokers/memory/topic.h"
+
+#define ATTACH_AGAIN_NS (1000 * LW_MS)
+
+static int64_t
+initial_position(const struct lw_memory_source *source,
+                 const struct lw_memory_partition *partition)
+{
+    return source->reset == LW_MEMORY_LATEST ? partition->log.end : partition->log.start;
+}
+
+/* True when another member holds the subscription in any partition. */
+static bool
+is_taken(const struct lw_memory_source *source)
+{
+    for (int32_t i = 0; i < source->topic->partition_count; i++) {
+        const struct lw_memory_backlog *backlog = lw_memory_backlog_find(
+            source->topic->partitions[i], source->subscription);
+        if (backlog && backlog->holder && backlog->holder->source != source) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+attach_partition(struct lw_memory_source *source, struct lw_memory_partition *partition)
+{
+    bool is_shared = source->broker->hub->options.sharing == LW_MEMORY_SHARED;
+    struct lw_memory_slot *slot = lw_memory_source_slot(source, partition, false);
+    if (!slot || slot->is_assigned) {
+        return;
+    }
+    slot->backlog = lw_memory_backlog_use(partition, source->subscription, is_shared,
+                                          initial_position(source, partition));
+    if (!slot->backlog) {
+        lw_memory_source_fail(source, LW_STATUS_NO_MEMORY, "", false, "no memory to attach");
+        source->retry_at = source->broker->base.host->now + ATTACH_AGAIN_NS;
+        return;
+    }
+    slot->backlog->holder = is_shared ? NULL : slot;
+    lw_memory_slot_assign(slot, lw_broker_next_generation(), -1);
+}
+
+static void
+attach(struct lw_memory_source *source, uint64_t now)
+{
+    source->retry_at = LW_NEVER;
+    if (!source->topic || source->is_stopped) {
+        return; /* lw_memory_source_on_topic comes back here */
+    }
+    if (source->broker->hub->options.sharing == LW_MEMORY_EXCLUSIVE && is_taken(source)) {
+        if (!source->is_refused) {
+            lw_memory_source_fail(source, LW_STATUS_UNAVAILABLE, "", false,
+                                  "an exclusive consumer is already connected");
+        }
+        source->is_refused = true;
+        source->retry_at = now + ATTACH_AGAIN_NS;
+        return;
+    }
+    source->is_refused = false;
+    for (int32_t i = 0; i < source->topic->partition_count; i++) {
+        attach_partition(source, source->topic->partitions[i]);
+    }
+}
+
+static void
+rewind_slot(struct lw_memory_slot *slot)
+{
+    struct lw_memory_backlog *backlog = slot->backlog;
+    struct lw_event event = {
+        .kind = LW_EVENT_LOST,
+        .source = (struct lw_source *)slot->source,
+        .slot = slot->number,
+        .generation = slot->generation,
+    };
+    lw_memory_events_push(slot->source->broker, &event);
+    lw_memory_slot_unassign(slot);
+    slot->backlog = backlog;
+    backlog->holder = slot;
+    lw_memory_slot_assign(slot, lw_broker_next_generation(), -1);
+}
+
+void
+lw_memory_source_advance(struct lw_memory_source *source, uint64_t now)
+{
+    if (source->broker->state != LW_MEMORY_BROKER_UP) {
+        return;
+    }
+    if (source->retry_at <= now) {
+        source->retry_at = LW_NEVER;
+        if (!source->member) {
+            attach(source, now);
+        }
+    }
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        struct lw_memory_slot *slot = source->slots[i];
+        if (slot->due <= now) {
+            slot->due = LW_NEVER;
+            lw_memory_slot_wake(slot);
+        }
+        if (slot->rewind_at <= now && slot->is_assigned && !slot->is_revoking) {
+            rewind_slot(slot);
+        }
+    }
+}
+
+uint64_t
+lw_memory_source_due(const struct lw_memory_source *source)
+{
+    uint64_t due = source->retry_at;
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        const struct lw_memory_slot *slot = source->slots[i];
+        due = slot->due < due ? slot->due : due;
+        due = slot->is_assigned && slot->rewind_at < due ? slot->rewind_at : due;
+    }
+    return due;
+}
