@@ -13,9 +13,9 @@
 
 #define MS UINT64_C(1000000)
 #define ROUND_TRIP_MIN_NS MS
-#define ROUND_TRIP_MAX_NS (1000 * MS)
-#define HOLD_MIN_NS (5000 * MS)
-#define HOLD_MAX_NS (3600 * 1000 * MS)
+#define ROUND_TRIP_MAX_NS (MS * 1000)
+#define HOLD_MIN_NS (MS * 5000)
+#define HOLD_MAX_NS (MS * 1000 * 3600)
 
 enum { PATIENCE = 4, HOLD_FACTOR = 4 };
 

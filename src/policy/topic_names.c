@@ -6,6 +6,7 @@
  */
 #include "policy/topic_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -58,9 +59,7 @@ lw_topic_tier(const char *retry_topic, int64_t delay_ms, char *out, size_t size)
     if (topic_length == 0 || delay_ms < 0 || topic_length + 1 + delay_length >= size) {
         return false;
     }
-    memcpy(out, retry_topic, topic_length);
-    out[topic_length] = '.';
-    memcpy(out + topic_length + 1, delay, delay_length + 1);
+    (void)snprintf(out, size, "%s.%s", retry_topic, delay);
     return true;
 }
 

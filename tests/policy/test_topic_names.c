@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topic names from templates, tier names, and what Kafka accepts. */
+/*
+ * Topic names: templates filled with the source, tiers named by their delay, and what Kafka
+ * accepts. A name that does not fit is refused and leaves the buffer untouched, since a cut name
+ * could be somebody else's topic.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
