@@ -313,6 +313,7 @@ reason_is_valid_text_without_control_characters(void **state)
         { "cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd" },
         { "over\xc0\x80long", "over\xef\xbf\xbd\xef\xbf\xbdlong" },
         { "next\xc2\x85line", "next line" },
+        { "5\xc2\xa0ms", "5\xc2\xa0ms" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_reason(cases[i][0], cases[i][1]);
