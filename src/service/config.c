@@ -128,17 +128,11 @@ check_version(struct lw_config_build *build)
     char shown[SHOWN_BYTES_MAX];
     const struct lw_node *root = build->config->root;
     const struct lw_node *node = lw_node_child(root, "version");
-    struct lw_diagnostic *item = NULL;
-    if (!node) {
-        struct lw_place place = { .name = root->place.name };
-        item = lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0112", &place,
-                                  "the version of the format is missing");
-    } else if (node->kind == LW_NODE_SCALAR && !node->is_bad && strcmp(node->text, "1") != 0) {
-        item = lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0112", &node->place,
-                                  "version \"%s\" of the format is not known",
-                                  lw_node_shown(node, shown, sizeof(shown)));
-    }
-    if (item) {
+    if (node && node->kind == LW_NODE_SCALAR && !node->is_bad && strcmp(node->text, "1") != 0) {
+        struct lw_diagnostic *item =
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0112", &node->place,
+                               "version \"%s\" of the format is not known",
+                               lw_node_shown(node, shown, sizeof(shown)));
         lw_diagnostic_help(item, "write version: 1");
     }
 }

@@ -9,6 +9,7 @@
 #ifndef LW_SERVICE_CONFIG_H
 #define LW_SERVICE_CONFIG_H
 
+#include "base/log.h"
 #include "service/config_node.h"
 
 /* -- Where it comes from -------------------------------------------------------------------- */
@@ -44,8 +45,6 @@ struct lw_config_source {
 };
 
 /* -- What comes out -------------------------------------------------------------------------- */
-
-enum lw_log_format { LW_LOG_FORMAT_AUTO, LW_LOG_FORMAT_TEXT, LW_LOG_FORMAT_JSON };
 
 struct lw_config_service {
     struct lw_dispatcher_options dispatcher;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/config_plan.h"
+
 /* What the rules of this file work on. */
 struct readers {
     struct lw_config_build *build;
@@ -80,6 +82,13 @@ first_reader(const struct readers *readers, const char *broker, const char *topi
     return is_found ? low : readers->count;
 }
 
+static const char *
+group_shown(const struct lw_config_pipeline *pipeline)
+{
+    const struct lw_node *node = lw_node_at(pipeline->node, "consumer.group");
+    return node && node->is_secret ? "***" : pipeline->group;
+}
+
 static void
 check_twice(struct readers *readers, size_t index)
 {
@@ -92,18 +101,19 @@ check_twice(struct readers *readers, size_t index)
         return;
     }
     const struct lw_node *name = lw_node_child(second->node, "name");
+    const char *topic = lw_config_name_shown(second, LW_CONFIG_NAME_TOPIC);
     struct lw_diagnostic *item = NULL;
     if (first->pipeline == second->pipeline) {
         item = lw_diagnostics_add(readers->build->diagnostics, LW_SEVERITY_ERROR, "E0301",
-                                  &name->place, "the topic \"%s\" is there twice", options->topic);
+                                  &name->place, "the topic \"%s\" is there twice", topic);
         lw_diagnostic_show(item, &lw_node_child(first->node, "name")->place);
         return;
     }
     item = lw_diagnostics_add(readers->build->diagnostics, LW_SEVERITY_ERROR, "E0301",
                               &name->place,
                               "pipelines \"%s\" and \"%s\" both read \"%s\" in group \"%s\"",
-                              first->pipeline->name, second->pipeline->name, options->topic,
-                              options->subscription);
+                              first->pipeline->name, second->pipeline->name, topic,
+                              group_shown(second->pipeline));
     lw_diagnostic_show(item, &lw_node_child(first->node, "name")->place);
     lw_diagnostic_help(item, "a group gives each message to one reader: give one of them a group "
                              "of its own, or put the topic into one pipeline");
@@ -164,7 +174,8 @@ check_loop(struct readers *readers, const struct lw_config_subscription *start)
                     "for ever"
                   : "dead letters of \"%s\" go to \"%s\", which is read here and leads back: they "
                     "would go round for ever",
-        start->options.topic, start->dead_letter_topic);
+        lw_config_name_shown(start, LW_CONFIG_NAME_TOPIC),
+        lw_config_name_shown(start, LW_CONFIG_NAME_DEAD_LETTER));
     lw_diagnostic_help(item, "choose a dead-letter topic that no pipeline here reads");
 }
 
@@ -179,7 +190,8 @@ check_reply(struct readers *readers, const struct lw_config_subscription *from)
         lw_diagnostics_add(readers->build->diagnostics, LW_SEVERITY_WARNING, "W0310",
                            &node->place,
                            "replies go to \"%s\", which pipeline \"%s\" reads as messages",
-                           reply->topic, readers->sorted[at]->pipeline->name);
+                           lw_config_name_shown(from, LW_CONFIG_NAME_REPLY),
+                           readers->sorted[at]->pipeline->name);
     }
 }
 
@@ -202,7 +214,7 @@ check_retry_reader(struct readers *readers, const struct lw_config_subscription 
     struct lw_diagnostic *item = lw_diagnostics_add(
         readers->build->diagnostics, is_error ? LW_SEVERITY_ERROR : LW_SEVERITY_WARNING,
         is_error ? "E0309" : "W0301", place, "nobody here reads the retry topic \"%s\"",
-        retry->topic);
+        lw_config_name_shown(from, LW_CONFIG_NAME_RETRY));
     lw_diagnostic_help(item, "add it to the topics of a pipeline, or say external: true when "
                              "somebody else reads it");
 }
@@ -271,7 +283,7 @@ check_groups(struct lw_config_build *build)
         struct lw_diagnostic *item = lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_ERROR, "E0306", properties_place(second),
             "pipelines \"%s\" and \"%s\" share group \"%s\", but their consumer.properties differ",
-            first->name, second->name, first->group);
+            first->name, second->name, group_shown(first));
         lw_diagnostic_show(item, properties_place(first));
         lw_diagnostic_help(item, "one client reads for a group: make them the same, or give one "
                                  "pipeline a group of its own");

@@ -109,9 +109,13 @@ is_handler_used(const struct lw_config *config, const struct lw_config_handler *
     return false;
 }
 
+/* Only in a file that is right otherwise: a misspelt reference is no unused entry. */
 static void
 note_unused(struct lw_config_build *build, const struct lw_node *node, const char *kind)
 {
+    if (lw_diagnostics_has_error(build->diagnostics)) {
+        return;
+    }
     lw_diagnostics_add(build->diagnostics, LW_SEVERITY_NOTE, "W0309", &node->key_place,
                        "no pipeline uses the %s \"%s\"", kind, node->key);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MEASURE_BYTES_MAX = 64 };
+enum { MEASURE_BYTES_MAX = 64, TIERS_MAX = 16, TIER_MS_MAX = 24 * 60 * 60 * 1000 };
 
 enum lw_ordering
 lw_config_ordering(const struct lw_config_subscription *subscription)
@@ -162,9 +162,11 @@ check_tiers(struct lw_config_build *build, const struct lw_config_pipeline *pipe
         return;
     }
     for (size_t i = 0; i < retry->tier_count; i++) {
-        if (retry->tiers_ms[i] <= (i > 0 ? retry->tiers_ms[i - 1] : 0)) {
+        if (i >= TIERS_MAX || retry->tiers_ms[i] > TIER_MS_MAX ||
+            retry->tiers_ms[i] <= (i > 0 ? retry->tiers_ms[i - 1] : 0)) {
             struct lw_diagnostic *item =
-                refuse(build, "E0310", node, "tiers must be longer than 0 and ascend");
+                refuse(build, "E0310", node,
+                       "tiers must ascend, be longer than 0 and at most 1d, and be at most 16");
             lw_diagnostic_help(item, "such as tiers: [1s, 10s, 1m]");
             return;
         }

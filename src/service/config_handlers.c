@@ -227,9 +227,11 @@ place_program(struct lw_config_build *build, struct lw_config_handler *handler)
                                    lw_config_env_get(&env, "PATH", 4))) {
         char shown[SHOWN_BYTES_MAX];
         struct lw_diagnostic *item =
-            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0205", &program->place,
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0203", &program->place,
                                "there is no program \"%s\"",
-                               lw_text_shown(name, shown, sizeof(shown)));
+                               program->first && program->first->is_secret
+                                   ? "***"
+                                   : lw_text_shown(name, shown, sizeof(shown)));
         lw_diagnostic_help(item, strchr(name, '/') ? "the path begins at this file's folder; the "
                                                      "file must be executable"
                                                    : "it is not in PATH");

@@ -87,13 +87,6 @@ rows_below(const struct lw_node *node)
     return row->type == LW_OPTION_GROUP ? row->rows : NULL;
 }
 
-static const struct lw_node *
-find_row(const struct lw_node *map, const struct lw_option *row)
-{
-    const struct lw_node *child = lw_node_child(map, row->name);
-    return child || !row->alias ? child : lw_node_child(map, row->alias);
-}
-
 static void
 check_required(struct lw_node *map, struct lw_diagnostics *diagnostics)
 {
@@ -101,7 +94,7 @@ check_required(struct lw_node *map, struct lw_diagnostics *diagnostics)
     struct lw_option_walk walk;
     lw_option_walk_start(&walk, map->rows, LW_WALK_FLAT);
     while (lw_option_walk_next(&walk)) {
-        if (walk.row->is_required && !find_row(map, walk.row)) {
+        if (walk.row->is_required && !lw_node_child(map, walk.row->name)) {
             struct lw_diagnostic *item = lw_diagnostics_add(
                 diagnostics, LW_SEVERITY_ERROR, "E0107", lw_node_name_place(map),
                 "%s needs \"%s\"", lw_node_path(map, path, sizeof(path)), walk.row->name);
@@ -110,6 +103,7 @@ check_required(struct lw_node *map, struct lw_diagnostics *diagnostics)
     }
 }
 
+/* An alias is known by its first name from here on. */
 static void
 check_alias(struct lw_node *child, struct lw_diagnostics *diagnostics)
 {
@@ -138,6 +132,7 @@ check_keys(struct lw_node *map, struct lw_diagnostics *diagnostics)
         } else {
             child->rows = rows_below(child);
             check_alias(child, diagnostics);
+            child->key = child->is_bad || !child->row->alias ? child->key : child->row->name;
         }
     }
     check_required(map, diagnostics);

@@ -10,7 +10,8 @@
 
 #include "base/assert.h"
 
-#define YEAR_MS 31536000000.0
+#define YEAR_MS   31536000000.0
+#define DAY_MS    86400000.0
 #define COUNT_MAX 1000000000.0
 
 #define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
@@ -154,7 +155,7 @@ static const struct lw_option_word unlimited_words[] = { { .word = "unlimited", 
       BACKOFF(initial_ms),                                                                     \
       .initial = "1s",                                                                         \
       .min = 0,                                                                                \
-      .max = YEAR_MS,                                                                          \
+      .max = DAY_MS,                                                                          \
       .doc = "Delay before the first retry." },                                                \
         { .name = "multiplier",                                                                \
           .type = LW_OPTION_DOUBLE,                                                            \
@@ -168,14 +169,14 @@ static const struct lw_option_word unlimited_words[] = { { .word = "unlimited", 
           BACKOFF(max_ms),                                                                     \
           .initial = (max_text),                                                               \
           .min = 0,                                                                            \
-          .max = YEAR_MS,                                                                      \
+          .max = DAY_MS,                                                                      \
           .doc = "No delay is longer than this." },                                            \
         { .name = "jitter",                                                                    \
           .type = LW_OPTION_DURATION,                                                          \
           BACKOFF(jitter_ms),                                                                  \
           .initial = (jitter_text),                                                            \
           .min = 0,                                                                            \
-          .max = YEAR_MS,                                                                      \
+          .max = DAY_MS,                                                                      \
           .doc = "A random part from 0 to this is added to each delay." },                     \
     {                                                                                          \
         0                                                                                      \

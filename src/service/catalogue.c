@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of the catalogue. Keep them in order of their codes; never give a code a new meaning,
+ * and never take one away that a released version printed. How they are shown is in
+ * catalogue_print.c.
+ */
+#include "service/catalogue.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/option.h"
+
+static const struct lw_catalogue_entry entries[] = {
+    { "E0101", "unknown key",
+      "The configuration has a key that means nothing at that place. Keys are checked so that a "
+      "misspelt one cannot silently leave a default in force.",
+      "Correct the spelling or move the key; docs/configuration.md lists all keys. Keys for other "
+      "programs belong under `extensions`." },
+    { "E0102", "this is not YAML",
+      "The file could not be parsed. The position is where the parser gave up, which may be a "
+      "line after the mistake.",
+      "Look for a tab, a missing quote, a missing space after a colon, or wrong indentation." },
+    { "E0103", "wrong kind of value",
+      "A list, a section or a value of another type was expected, such as true or false, or a "
+      "whole number.",
+      "Write the kind of value that the message names." },
+    { "E0104", "a unit is missing",
+      "Durations and sizes need a unit, since a bare number would be a guess. Only 0 needs none.",
+      "Write 250ms, 30s, 5m, 1h30m or 64KiB, 1MiB, 1MB." },
+    { "E0105", "out of range", "The value is smaller or larger than the option allows.",
+      "Choose a value in the range that the message names." },
+    { "E0106", "unknown word", "The option takes one of a few words, and this is none of them.",
+      "Use one of the words that the message lists." },
+    { "E0107", "a required key is missing", "The section cannot work without this key.",
+      "Add the key." },
+    { "E0108", "a key is given twice",
+      "YAML readers differ in which of two equal keys wins, so both are refused. Two spellings of "
+      "one key count as the same.",
+      "Keep one of them." },
+    { "E0109", "anchors, aliases, tags and merge keys are refused",
+      "They make a configuration mean something else than it shows.",
+      "Write the value out where it is needed; quote a value that begins with &, * or !." },
+    { "E0110", "the file is too large or too deep",
+      "A configuration is at most 1 MiB, 20,000 values and 32 levels.",
+      "Split it into several files; later files are laid over earlier ones." },
+    { "E0111", "the file is not UTF-8 text", "Configurations are UTF-8.", "Save it as UTF-8." },
+    { "E0112", "unknown version of the format",
+      "`version` says which format the file is written in. This program reads version 1.",
+      "Write version: 1, or use a newer program." },
+    { "E0113", "not in this version",
+      "The key, word or broker belongs to a later version of Laneway. It is refused rather than "
+      "ignored.",
+      "Leave it out, or use a version that has it." },
+    { "E0114", "an environment variable is not set",
+      "The file refers to ${NAME}, and neither the environment nor an --env-file has NAME.",
+      "Set the variable, or give a default with ${NAME:-default}." },
+    { "E0115", "the file of a value cannot be read",
+      "The file that ${file:PATH} names is absent, unreadable, too large or not text. Relative "
+      "paths begin at the folder of the configuration.",
+      "Check path and permissions." },
+    { "E0116", "a configuration file cannot be read",
+      "The file is absent or unreadable, or no file was given.",
+      "Give a file with -c FILE or in LANEWAY_CONFIG." },
+    { "E0117", "not a usable name",
+      "Names of entries are letters, digits, _ and -. Names of topics are letters, digits, ., _ "
+      "and -, at most 249; names made from a pattern, such as {topic}.dlq, must fit too.",
+      "Choose another name." },
+    { "E0118", "--set names no option", "The path of --set PATH=VALUE leads to no option.",
+      "Write it as in --set pipelines.orders.retry.max_retries=3." },
+    { "E0119", "a line of a .env file cannot be read",
+      "A line is neither empty, nor a comment, nor NAME=VALUE with closed quotes.",
+      "Correct the line. Its text is not shown, because such files hold secrets." },
+    { "E0120", "a reference is malformed",
+      "A value contains ${...} that is no reference, or that is not closed.",
+      "Write ${NAME}, ${NAME:-default} or ${file:PATH}; $$ is a dollar sign." },
+    { "E0121", "a value is missing", "A key has nothing behind it, or a list or section is empty.",
+      "Give it a value, or leave the key out." },
+    { "E0122", "not a broker's address", "The url of a broker could not be understood.",
+      "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
+    { "E0201", "no broker of that name", "A pipeline names a broker that is not under `brokers`.",
+      "Correct the name, or add the broker." },
+    { "E0202", "no handler of that name",
+      "A pipeline names a handler that is not under `handlers`.",
+      "Correct the name, or add the handler." },
+    { "E0203", "no such program",
+      "The program of a handler is neither in PATH nor at the given path, or is not executable.",
+      "Check the path (it begins at the folder of the configuration) and the permissions." },
+    { "E0204", "no such topic here", "The running service reads no topic of that name.",
+      "`laneway status` lists the topics." },
+    { "E0205", "no such pipeline or topic",
+      "The running service has neither a pipeline nor a topic of that name.",
+      "`laneway status` lists them." },
+    { "E0206", "an unknown placeholder",
+      "A name uses {...} that stands for nothing at that place.",
+      "Use {topic}, {group}, or a map of the matrix." },
+    { "E0301", "a topic is read twice in one group",
+      "A consumer group gives each message to one reader. Two pipelines in one group would share "
+      "the messages between two handlers.",
+      "Use another group for one of them, or put the topic into one pipeline." },
+    { "E0302", "dead letters come back",
+      "A dead-letter topic is read here in a way that leads back to where the message came from, "
+      "so a message that cannot be handled would go round for ever.",
+      "Choose a dead-letter topic that nobody here reads." },
+    { "E0303", "a level is there twice",
+      "Names of levels are lower-cased, because they become parts of topic names.",
+      "Rename or remove one of them." },
+    { "E0304", "the matrix cannot be expanded",
+      "A matrix has one or two maps of levels, each used in the name; the numbers of the second "
+      "map are 0 or more; at most 10,000 topics come out.",
+      "Correct the matrix, or write the topics out as a list." },
+    { "E0305", "priorities of a family overlap",
+      "A topic's priority is the sum of its levels. If the largest number of the second map is "
+      "not smaller than the smallest gap of the first, some topics of a worse level come before "
+      "or beside topics of a better one.",
+      "Widen the gap, as the message suggests." },
+    { "E0306", "one group, two sets of client properties",
+      "One client reads for a consumer group, so pipelines of one group must agree on "
+      "consumer.properties.",
+      "Make them the same, or give one pipeline a group of its own." },
+    { "E0307", "a retry topic breaks the order",
+      "A copy in a retry topic comes back later, and messages of the same key or partition "
+      "overtake it meanwhile.",
+      "Retry in place (in_place: true), or accept it with allow_overtaking: true, or say "
+      "ordering: none." },
+    { "E0308", "retry options contradict each other",
+      "Retries in place count runs (max_attempts); republication counts copies (max_retries). An "
+      "option of the way that is not configured would silently do nothing.",
+      "Use the options of the way that you want; the help of the message names them." },
+    { "E0309", "nobody reads the retry topic",
+      "As warning W0301, made an error by retry_warnings: error.",
+      "Add the topic to a pipeline, or say external: true." },
+    { "E0310", "limits contradict each other",
+      "Two numbers exclude each other, such as a first delay above the longest.",
+      "Correct one of them." },
+    { "E0311", "handler and engine do not fit",
+      "A handler is one of program, builtin and function, and not every engine runs every "
+      "handler: programs run on engine programs; what blocks needs threads; what waits without "
+      "blocking needs the loop.",
+      "Leave `engine` out, or choose one that fits." },
+    { "E0410", "the client does not know a property",
+      "Properties are handed to the client library unchanged; this one it does not have.",
+      "Correct the spelling. The list of the client's properties follows below." },
+    { "E0411", "the property is set by Laneway",
+      "Some properties of the client carry the guarantees of Laneway: committing, offsets, the "
+      "group, confirmations, callbacks. They cannot be given.",
+      "Leave it out; the message says what does its work." },
+    { "E0412", "the client refuses a value",
+      "The property exists, but not with this value (or the value would do harm here).",
+      "Write a value that the client takes." },
+    { "E0413", "no client, no properties", "The memory broker has no client library.",
+      "Leave the properties out." },
+    { "E0501", "a broker cannot be used",
+      "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway keeps "
+      "trying, and messages wait at the broker.",
+      "Check address, network and security.protocol. A TLS listener closes plaintext connections "
+      "at once." },
+    { "E0502", "the broker refused the credentials",
+      "User, password, token or certificate were not accepted.",
+      "Check sasl.* and ssl.* properties, and the user's rights at the broker." },
+    { "E0503", "a topic does not exist",
+      "A topic of a pipeline is not at the broker, and the broker does not create it.",
+      "Create it, or correct its name; `laneway topics plan FILE` lists what is needed." },
+    { "E0504", "no right to use a topic or group",
+      "The broker's access rules forbid reading the topic or joining the group.",
+      "Ask for the right; the name of topic and group is in the message." },
+    { "E0505", "publishing is blocked",
+      "A dead letter, retry copy or reply cannot be published, because the topic is absent or "
+      "forbidden. Receiving has stopped; nothing is lost and no message is charged.",
+      "Create the topic or grant the right; Laneway goes on by itself." },
+    { "E0506", "no stored offset",
+      "The group has no offset for a partition, or one that is out of range, and "
+      "auto.offset.reset says none (error).",
+      "Set auto.offset.reset to earliest or latest, or give the group an offset." },
+    { "E0507", "a group cannot subscribe",
+      "The client library refused the list of topics.",
+      "The message holds the client's words; check the names of topics and group." },
+    { "E0508", "no broker for this address", "The scheme of the address is not known.",
+      "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
+    { "E0601", "a handler cannot be loaded",
+      "What the handler names could not be found or has the wrong form.",
+      "Check name and version." },
+    { "E0602", "a handler cannot start",
+      "The program ended, or did not answer, before its first message. The pipeline waits and "
+      "the program is started again with growing pauses; no message is charged.",
+      "Look at the last output of the program, which the message shows." },
+    { "E0603", "a handler breaks the protocol",
+      "The program answered an unknown id, or something that is no answer. It was started again.",
+      "Answer every id once, with one JSON object per line; use standard error for other output." },
+    { "E0604", "no such built-in handler", "Built-in handlers are for trials; this is none of them.",
+      "Use noop, echo, sleep:5ms, io:5ms, cpu:500 or fail-n:3." },
+    { "E0605", "no function of that name",
+      "A handler names a C function that the embedding program did not bind.",
+      "Pass the function to lw_dispatcher_load, or correct the name." },
+    { "E0606", "a handler cannot run like this",
+      "Handler and engine do not fit, or what the engine needs is missing.",
+      "The message says what is needed." },
+    { "E0610", "a handler got too few threads",
+      "The system did not let Laneway start as many threads as the handler asks for.",
+      "Lower `threads`, or raise the limit of the system." },
+    { "E0701", "no memory for a partition",
+      "The book of offsets of a newly assigned partition could not be made.",
+      "Give the process more memory, or lower max_uncommitted." },
+    { "E0702", "not at this time",
+      "A function of the library was called when it is not allowed, such as subscribing after "
+      "run.",
+      "Call it earlier." },
+    { "E0710", "stopped by policy",
+      "on_error or on_exhausted said stop, and a message asked for it. The message stays at the "
+      "broker. Exit code 79.",
+      "Look at the reason in the log, mend the handler, start again." },
+    { "E0801", "no control socket",
+      "The unix socket that status, explain, pause, resume and drain use could not be made.",
+      "Set service.control to a path in a folder that the process may write to." },
+    { "W0301", "nobody here reads the retry topic",
+      "Copies for a later retry are put into a topic that no pipeline of this file reads.",
+      "Add it to the topics of a pipeline; or say external: true when another service reads it; "
+      "or set service.retry_warnings." },
+    { "W0302", "a variable sets nothing",
+      "A variable that begins with LANEWAY_ fits no option. Such a mistake would otherwise be "
+      "invisible.",
+      "Correct the name: LANEWAY_, then the path in capitals with __ between its parts." },
+    { "W0303", "messages may be dropped",
+      "With dead_letter: none a message that cannot be handled is logged, counted and dropped.",
+      "Give a dead-letter topic, or say on_exhausted: hold or stop." },
+    { "W0304", "workers and slots do not fit",
+      "Workers times window is how many messages a program can hold; slots are how many run at "
+      "once. If one is far from the other, part of it is never used.",
+      "Bring workers x window near service.concurrency." },
+    { "W0305", "large windows make priority coarse",
+      "Messages that are already held here are chosen by priority, but those that wait at the "
+      "broker behind them are not seen yet.",
+      "Use profile adaptive or priority." },
+    { "W0306", "an attempt may outlast the drain",
+      "At a stop, an attempt that runs longer than service.drain_timeout is given back and will "
+      "run again.",
+      "Raise drain_timeout, or lower the handler's timeout." },
+    { "W0307", "redeliver means in place here",
+      "Kafka cannot take one message back, so it is run again in place.",
+      "Say on_error: retry, which is the same and says so." },
+    { "W0308", "an option has no effect",
+      "The option is known, but nothing here makes use of it.", "Leave it out." },
+    { "W0309", "an entry is not used", "No pipeline names this broker or handler.",
+      "Remove it, or use it." },
+    { "W0310", "replies are read as messages",
+      "The reply topic is read by a pipeline of this file.",
+      "That may be what you want (a chain of pipelines); otherwise choose another topic." },
+    { "W0312", "a dead-letter topic does not exist",
+      "The topic is not at the broker, and the broker does not create topics.",
+      "`laneway topics create FILE` makes it." },
+    { "W0313", "a retry topic has too few partitions",
+      "A retry tier needs as many partitions as its source. Copies of the others wait in place.",
+      "Give it as many partitions; `laneway topics plan FILE` shows how many." },
+    { "W0701", "a message is retried", "A handler asked for a retry, or failed.",
+      "Nothing, unless it happens often." },
+    { "W0702", "a message was dead-lettered",
+      "A message could not be handled and was put into the dead-letter topic with its reason.",
+      "Look at the reason, mend the cause, and send the dead letters back." },
+    { "W0703", "a handler prints to standard output",
+      "Lines that are no JSON objects were taken as the program's output.",
+      "Use standard error, or LANEWAY_FD=3 and keep standard output." },
+    { "W0704", "an answer came late",
+      "A handler answered after its time was over or its partition was gone.",
+      "Raise the timeout, or make the handler faster." },
+};
+
+const struct lw_catalogue_entry *
+lw_catalogue_entries(size_t *ret_count)
+{
+    *ret_count = sizeof(entries) / sizeof(entries[0]);
+    return entries;
+}
+
+const struct lw_catalogue_entry *
+lw_catalogue_find(const char *code)
+{
+    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        if (strcasecmp(entries[i].code, code) == 0) {
+            return &entries[i];
+        }
+    }
+    return NULL;
+}
+
+const char *
+lw_catalogue_nearest(const char *code)
+{
+    const char *best = NULL;
+    size_t best_distance = SIZE_MAX;
+    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        size_t distance = 0;
+        if (lw_option_is_near(code, entries[i].code, &distance) && distance < best_distance) {
+            best = entries[i].code;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
