@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consumer groups: rebalances in both protocols, generations, late answers, dead members. */
+/*
+ * Consumer groups: rebalances in both protocols, generations, late answers, members that die or
+ * overrun their revoke, commits that come too late or touch what belongs to somebody else.
+ * Transcripts: a client is asked what happened, and tells it in one line.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

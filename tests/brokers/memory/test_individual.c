@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Individual settlement: shared with nacks and delays, exclusive with rewinds, lost members. */
+/*
+ * Individual settlement. Shared: members divide the messages, a nack brings one back after its
+ * delay, redelivery is counted and comes first, a lost member's messages come again. Exclusive:
+ * one member, a nack rewinds, and the generation ends with it.
+ */
 #include "tests/support/test.h"
 
 #include "tests/brokers/memory/fixture.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of one partition: positions, holes, retention, cursors, and chunks that are held. */
+/*
+ * The log of one partition, alone: positions over many chunks, holes, retention, truncation,
+ * cursors that stand at the end or on what is gone, chunks that outlive their log, null against
+ * empty bytes, and lack of memory at each of its allocations.
+ */
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By position: receiving, holes, commits, resuming, resets. One member, no rebalance. */
+/*
+ * Settlement by position with one member: receiving and its bounds, holes and retention, commits
+ * with latency and faults, where a new member begins, detached messages, stalls. Transcripts on
+ * a moved clock.
+ */
 #include "tests/support/test.h"
 
 #include "tests/brokers/memory/fixture.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Publishing: receipts, order, faults, room, sizes, tiers; and the hub being down. */
+/*
+ * Publishing: one receipt each, order behind slow ones, scripted refusals and unknown receipts,
+ * room, sizes, keys, tiers of delayed retries; and what happens to all of it while the hub is
+ * down or the broker closes. Transcripts on a moved clock.
+ */
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every broker must do, driven through plugin.h only: the same suite runs on the broker in
+ * memory (moved clock) and on real ones (real loop). A test program gives an environment and
+ * returns conformance_run().
+ */
+#ifndef TESTS_BROKERS_CONFORMANCE_H
+#define TESTS_BROKERS_CONFORMANCE_H
+
+#include <laneway/plugin.h>
+
+struct conformance {
+    const char *name; /* of the group of tests */
+    const struct lw_broker_ops *ops;
+    const char *url;
+    const char *prefix; /* of all topics and groups of this run: makes them new */
+    struct lw_host *host;
+    void *user;
+    /* Turns the host until nothing is due, for up to that long. */
+    void (*pump)(void *user, uint64_t ms);
+    /* Optional: cuts all connections for that long. */
+    void (*set_down)(void *user, uint64_t ms);
+    uint64_t patience_ms;   /* how long anything may take */
+    bool has_strict_topics; /* publishing to a topic that does not exist is refused */
+};
+
+int conformance_run(const struct conformance *environment);
+
+#endif
