@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one line from a program says: ready, an answer, an extension, a log line, or nothing of
+ * ours. Reading a line never fails: what is no JSON object, or one of somebody else, is stray.
+ * An answer is applied to its delivery: verdict, reason, code, delay, reply, outputs. An answer
+ * that cannot be used as a whole becomes an error of that message that says why.
+ */
+#ifndef LW_ENGINES_PROGRAMS_ANSWER_H
+#define LW_ENGINES_PROGRAMS_ANSWER_H
+
+#include <jansson.h>
+
+#include "core/delivery.h"
+
+#define LW_PROGRAMS_PROTOCOL 1
+
+enum lw_programs_line {
+    LW_PROGRAMS_LINE_STRAY,  /* not of the protocol: the program's own output */
+    LW_PROGRAMS_LINE_READY,  /* protocol, is_concurrent */
+    LW_PROGRAMS_LINE_ANSWER, /* id; has_result says whether it looks like one */
+    LW_PROGRAMS_LINE_EXTEND, /* id, extend_ms */
+    LW_PROGRAMS_LINE_LOG,    /* level, text */
+    LW_PROGRAMS_LINE_BROKEN  /* of the protocol, but against it: why */
+};
+
+struct lw_programs_answer {
+    enum lw_programs_line kind;
+    json_t *root;
+    int64_t id;
+    int64_t protocol;
+    int64_t extend_ms;
+    bool is_concurrent;
+    bool has_result;
+    enum lw_log_level level;
+    struct lw_bytes text;
+    char why[128];
+};
+
+/* The caller clears it. Views live until then. */
+void lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_answer);
+void lw_programs_answer_clear(struct lw_programs_answer *answer);
+/* Fills the delivery's outcome and returns the verdict. */
+enum lw_verdict lw_programs_answer_apply(const struct lw_programs_answer *answer,
+                                         struct lw_delivery *delivery);
+
+#endif

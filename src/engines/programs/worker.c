@@ -1,0 +1,759 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of one worker. Its words arrive on two channels, standard output and descriptor 3;
+ * the one on which it says `ready` speaks the protocol, the other is text for the log. Answers
+ * written before its death count, so the pipes are read to their ends before the end is told.
+ *
+ * An attempt's clock starts at the handing-over when the program said that it works on messages
+ * concurrently, else when all that were handed over before it are answered. One timer per worker
+ * is armed for the earliest deadline it knew of; it looks again when it fires, so an answer costs
+ * no timer operation.
+ */
+#include "engines/programs/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "engines/programs/request.h"
+
+enum { LINE_BYTES_MAX = 16 * 1024 * 1024, TEXT_BYTES_MAX = 8 * 1024 };
+enum { LAST_READS_MAX = 1024 };
+#define KILL_AFTER (5000 * LW_MS)
+#define QUIET_AFTER (1000 * LW_MS) /* after end of input or of output, before TERM */
+#define LOOK_AFTER (10 * LW_MS)
+
+static void on_exit_ready(int fd, int events, void *user);
+
+/* -- Clocks --------------------------------------------------------------------------------- */
+
+static void
+arm(struct lw_programs_worker *worker, uint64_t due)
+{
+    if (due < worker->timer.due || !lw_timer_is_armed(&worker->timer)) {
+        if (due == LW_NEVER) {
+            return;
+        }
+        lw_timers_arm(&worker->config->host->timers, &worker->timer, due);
+    }
+}
+
+static void
+start_clock(struct lw_programs_worker *worker, struct lw_programs_task *task)
+{
+    uint64_t now = worker->config->host->now;
+    int64_t timeout_ms = worker->config->timeout_ms;
+    task->has_clock = true;
+    task->deadline = timeout_ms > 0 ? now + (uint64_t)timeout_ms * LW_MS : LW_NEVER;
+    task->delivery->deadline = task->deadline;
+    arm(worker, task->deadline);
+}
+
+static struct lw_programs_task *
+first_open(const struct lw_programs_worker *worker)
+{
+    struct lw_list *node = lw_list_first(&worker->open);
+    return node ? LW_CONTAINER(node, struct lw_programs_task, link) : NULL;
+}
+
+/* Marks what is late; returns the earliest deadline of the others. */
+static uint64_t
+mark_late(struct lw_programs_worker *worker, uint64_t now, bool *ret_any)
+{
+    uint64_t earliest = LW_NEVER;
+    for (struct lw_list *node = worker->open.next; node != &worker->open; node = node->next) {
+        struct lw_programs_task *task = LW_CONTAINER(node, struct lw_programs_task, link);
+        if (task->has_clock && task->deadline <= now) {
+            task->is_late = true;
+            *ret_any = true;
+        } else if (task->has_clock && task->deadline < earliest) {
+            earliest = task->deadline;
+        }
+    }
+    return earliest;
+}
+
+static void
+look_for_late(struct lw_programs_worker *worker, uint64_t now)
+{
+    bool any = false;
+    uint64_t earliest = mark_late(worker, now, &any);
+    if (any) {
+        lw_programs_worker_end(worker, LW_PROGRAMS_BY_TIMEOUT, now + KILL_AFTER, "timed out");
+    } else {
+        arm(worker, earliest);
+    }
+}
+
+/* The next step of an end: TERM, then KILL. */
+static void
+press(struct lw_programs_worker *worker, uint64_t now)
+{
+    if (now >= worker->kill_at) {
+        lw_programs_process_signal(&worker->process, SIGKILL);
+        return;
+    }
+    if (!worker->is_term_sent) {
+        lw_programs_process_signal(&worker->process, SIGTERM);
+        worker->is_term_sent = true;
+    }
+    arm(worker, worker->kill_at);
+}
+
+static void
+on_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_programs_worker *worker = LW_CONTAINER(timer, struct lw_programs_worker, timer);
+    char duration[32];
+    char why[80];
+    switch (worker->state) {
+    case LW_PROGRAMS_IDLE:
+        return;
+    case LW_PROGRAMS_STARTING:
+        lw_text_from_duration_ms(worker->config->start_timeout_ms, duration, sizeof duration);
+        (void)snprintf(why, sizeof why, "it did not say ready within %s", duration);
+        lw_programs_worker_end(worker, LW_PROGRAMS_BY_START, now + KILL_AFTER, why);
+        return;
+    case LW_PROGRAMS_READY:
+        look_for_late(worker, now);
+        return;
+    case LW_PROGRAMS_ENDING:
+        press(worker, now);
+        return;
+    }
+}
+
+/* -- Ending --------------------------------------------------------------------------------- */
+
+static void
+enter_ending(struct lw_programs_worker *worker, enum lw_programs_cause cause, const char *why)
+{
+    worker->end.cause = cause;
+    worker->end.was_ready = worker->state == LW_PROGRAMS_READY;
+    lw_text_copy(worker->end.why, sizeof worker->end.why, why);
+    worker->state = LW_PROGRAMS_ENDING;
+    lw_timers_disarm(&worker->config->host->timers, &worker->timer);
+}
+
+void
+lw_programs_worker_end(struct lw_programs_worker *worker, enum lw_programs_cause cause,
+                       uint64_t kill_at, const char *why)
+{
+    if (worker->state == LW_PROGRAMS_IDLE) {
+        return;
+    }
+    if (worker->state != LW_PROGRAMS_ENDING) {
+        enter_ending(worker, cause, why);
+        worker->kill_at = kill_at;
+    } else if (kill_at < worker->kill_at) {
+        worker->kill_at = kill_at;
+    }
+    press(worker, worker->config->host->now);
+}
+
+/* It will say nothing more: it gets a moment to exit by itself. */
+static void
+end_quietly(struct lw_programs_worker *worker, enum lw_programs_cause cause, const char *why)
+{
+    uint64_t now = worker->config->host->now;
+    if (worker->state == LW_PROGRAMS_STARTING || worker->state == LW_PROGRAMS_READY) {
+        enter_ending(worker, cause, why);
+        worker->kill_at = now + QUIET_AFTER + KILL_AFTER;
+        arm(worker, now + QUIET_AFTER);
+    }
+}
+
+static void
+break_off(struct lw_programs_worker *worker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* It spoke against the protocol. */
+static void
+break_off(struct lw_programs_worker *worker, const char *format, ...)
+{
+    char why[160];
+    va_list arguments;
+    bool is_start = worker->state == LW_PROGRAMS_STARTING;
+    va_start(arguments, format);
+    (void)vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    lw_programs_worker_end(worker, is_start ? LW_PROGRAMS_BY_START : LW_PROGRAMS_BY_PROTOCOL,
+                           worker->config->host->now + KILL_AFTER, why);
+}
+
+/* -- Lines ---------------------------------------------------------------------------------- */
+
+static void
+on_ready_line(struct lw_programs_worker *worker, const struct lw_programs_answer *answer,
+              bool is_answers)
+{
+    if (worker->state != LW_PROGRAMS_STARTING) {
+        return;
+    }
+    if (answer->protocol != LW_PROGRAMS_PROTOCOL) {
+        break_off(worker, "it speaks protocol %" PRId64 ", this version speaks %d",
+                  answer->protocol, LW_PROGRAMS_PROTOCOL);
+        return;
+    }
+    worker->is_concurrent = answer->is_concurrent;
+    worker->uses_answers = is_answers;
+    if (is_answers) {
+        worker->output.is_cutting = true;
+        worker->output.line_max = TEXT_BYTES_MAX;
+    }
+    worker->state = LW_PROGRAMS_READY;
+    lw_timers_disarm(&worker->config->host->timers, &worker->timer);
+    worker->config->on_ready(worker);
+}
+
+static void
+close_when_done(struct lw_programs_worker *worker)
+{
+    if (worker->is_closing && worker->open_count == 0 && worker->state == LW_PROGRAMS_READY) {
+        end_quietly(worker, LW_PROGRAMS_BY_STOP, "it was stopped");
+    }
+}
+
+static void
+take_answer(struct lw_programs_worker *worker, struct lw_programs_task *task,
+            const struct lw_programs_answer *answer)
+{
+    struct lw_programs_task *next = NULL;
+    task->delivery->verdict = (uint8_t)lw_programs_answer_apply(answer, task->delivery);
+    lw_list_remove(&task->link);
+    worker->open_count--;
+    worker->answered++;
+    if (worker->open_count == 0) {
+        worker->open_bytes_max = 0;
+    } else if (!worker->is_concurrent && (next = first_open(worker)) != NULL &&
+               !next->has_clock) {
+        start_clock(worker, next);
+    }
+    worker->config->on_answer(worker, task);
+    close_when_done(worker);
+}
+
+/* The open task that a line names, or NULL: then the line was dealt with. */
+static struct lw_programs_task *
+find_open(struct lw_programs_worker *worker, const struct lw_programs_answer *answer)
+{
+    struct lw_programs_task *task = lw_programs_tasks_find(worker->config->tasks, answer->id);
+    if (task && task->worker == worker) {
+        return task->is_late ? NULL : task; /* what is late stays so */
+    }
+    if (worker->state != LW_PROGRAMS_ENDING) {
+        break_off(worker, "it answered id %" PRId64 ", which is not open", answer->id);
+    }
+    return NULL;
+}
+
+static void
+extend(struct lw_programs_worker *worker, struct lw_programs_task *task, int64_t extend_ms)
+{
+    uint64_t deadline = worker->config->host->now + (uint64_t)extend_ms * LW_MS;
+    if (task->has_clock && task->deadline != LW_NEVER && deadline > task->deadline) {
+        task->deadline = deadline;
+        task->is_extended = true;
+        task->delivery->deadline = deadline;
+    }
+}
+
+static void
+on_stray_line(struct lw_programs_worker *worker, struct lw_bytes line)
+{
+    lw_programs_output_line(&worker->log, line, "stdout");
+    if (line.size > 0) {
+        worker->config->on_stray(worker);
+    }
+}
+
+/* What it answers after it broke the protocol is not believed. */
+static bool
+is_believed(const struct lw_programs_worker *worker)
+{
+    return worker->state == LW_PROGRAMS_READY ||
+           (worker->state == LW_PROGRAMS_ENDING && worker->end.was_ready &&
+            worker->end.cause != LW_PROGRAMS_BY_PROTOCOL);
+}
+
+static void
+on_task_line(struct lw_programs_worker *worker, const struct lw_programs_answer *answer)
+{
+    if (worker->state == LW_PROGRAMS_STARTING) {
+        break_off(worker, "it answered before it said ready");
+        return;
+    }
+    struct lw_programs_task *task = is_believed(worker) ? find_open(worker, answer) : NULL;
+    if (task && answer->kind == LW_PROGRAMS_LINE_EXTEND) {
+        extend(worker, task, answer->extend_ms);
+    } else if (task) {
+        take_answer(worker, task, answer);
+    }
+}
+
+static bool
+is_open_id(const struct lw_programs_worker *worker, int64_t id)
+{
+    const struct lw_programs_task *task = lw_programs_tasks_find(worker->config->tasks, id);
+    return task && task->worker == worker;
+}
+
+static void
+on_protocol_line(struct lw_programs_worker *worker, struct lw_bytes line, bool is_answers)
+{
+    struct lw_programs_answer answer;
+    lw_programs_answer_read(line, &answer);
+    switch (answer.kind) {
+    case LW_PROGRAMS_LINE_STRAY:
+        on_stray_line(worker, line);
+        break;
+    case LW_PROGRAMS_LINE_READY:
+        on_ready_line(worker, &answer, is_answers);
+        break;
+    case LW_PROGRAMS_LINE_ANSWER:
+        if (answer.has_result || is_open_id(worker, answer.id)) {
+            on_task_line(worker, &answer);
+        } else {
+            on_stray_line(worker, line);
+        }
+        break;
+    case LW_PROGRAMS_LINE_EXTEND:
+        on_task_line(worker, &answer);
+        break;
+    case LW_PROGRAMS_LINE_LOG:
+        lw_programs_output_log(&worker->log, answer.level, answer.text);
+        break;
+    case LW_PROGRAMS_LINE_BROKEN:
+        if (worker->state != LW_PROGRAMS_ENDING) {
+            break_off(worker, "it broke the protocol: %s", answer.why);
+        }
+        break;
+    }
+    lw_programs_answer_clear(&answer);
+}
+
+/* -- Channels ------------------------------------------------------------------------------- */
+
+static bool
+is_protocol(const struct lw_programs_worker *worker, bool is_answers)
+{
+    bool is_undecided = worker->state == LW_PROGRAMS_STARTING;
+    return is_undecided || worker->uses_answers == is_answers;
+}
+
+static void
+on_line(struct lw_programs_worker *worker, const struct lw_programs_reader *reader,
+        struct lw_bytes line)
+{
+    bool is_answers = reader == &worker->answers;
+    if (reader == &worker->errors) {
+        lw_programs_output_line(&worker->log, line, "stderr");
+    } else if (is_protocol(worker, is_answers)) {
+        on_protocol_line(worker, line, is_answers);
+    } else {
+        lw_programs_output_line(&worker->log, line, "stdout");
+    }
+}
+
+static void
+read_lines(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
+{
+    struct lw_bytes line;
+    reader->line_max = reader->is_cutting ? TEXT_BYTES_MAX
+                                          : LINE_BYTES_MAX + worker->open_bytes_max;
+    while (lw_programs_reader_next(reader, &line)) {
+        on_line(worker, reader, line);
+    }
+    if (reader->is_overlong && worker->state != LW_PROGRAMS_ENDING) {
+        break_off(worker, "it wrote a line of more than %d MiB", LINE_BYTES_MAX >> 20);
+    }
+    if (reader->is_overlong) {
+        reader->is_cutting = true;
+    }
+}
+
+static void
+unwatch(struct lw_programs_worker *worker, struct lw_watch **watch)
+{
+    if (*watch) {
+        worker->config->host->ops->unwatch(*watch);
+        *watch = NULL;
+    }
+}
+
+/* The end of the channel that its answers would come on. */
+static void
+on_channel_end(struct lw_programs_worker *worker, const struct lw_programs_reader *reader)
+{
+    bool is_mute = worker->state == LW_PROGRAMS_STARTING
+                       ? !worker->output_watch && !worker->answers_watch
+                       : reader == (worker->uses_answers ? &worker->answers : &worker->output);
+    if (is_mute && reader != &worker->errors) {
+        end_quietly(worker, LW_PROGRAMS_BY_ITSELF,
+                    worker->uses_answers ? "it closed the descriptor of its answers"
+                                         : "it closed its standard output");
+    }
+}
+
+/* A last line without its end counts as a line. */
+static void
+read_rest(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
+{
+    struct lw_bytes rest;
+    if (lw_programs_reader_rest(reader, &rest)) {
+        on_line(worker, reader, rest);
+    }
+}
+
+static void
+on_channel(struct lw_programs_worker *worker, struct lw_programs_reader *reader, int fd,
+           struct lw_watch **watch)
+{
+    enum lw_programs_read got = lw_programs_reader_fill(reader, fd);
+    read_lines(worker, reader);
+    if (got != LW_PROGRAMS_READ_END || !*watch) {
+        return;
+    }
+    unwatch(worker, watch);
+    read_rest(worker, reader);
+    on_channel_end(worker, reader);
+}
+
+static void
+on_output(int fd, int events, void *user)
+{
+    struct lw_programs_worker *worker = user;
+    (void)events;
+    on_channel(worker, &worker->output, fd, &worker->output_watch);
+}
+
+static void
+on_answers(int fd, int events, void *user)
+{
+    struct lw_programs_worker *worker = user;
+    (void)events;
+    on_channel(worker, &worker->answers, fd, &worker->answers_watch);
+}
+
+static void
+on_errors(int fd, int events, void *user)
+{
+    struct lw_programs_worker *worker = user;
+    (void)events;
+    on_channel(worker, &worker->errors, fd, &worker->errors_watch);
+}
+
+/* -- Writing -------------------------------------------------------------------------------- */
+
+static void
+on_input_room(int fd, int events, void *user)
+{
+    struct lw_programs_worker *worker = user;
+    (void)fd;
+    (void)events;
+    worker->config->host->ops->rewatch(worker->input_watch, 0);
+    lw_programs_worker_flush(worker);
+}
+
+static void
+close_input(struct lw_programs_worker *worker)
+{
+    unwatch(worker, &worker->input_watch);
+    if (worker->process.input >= 0) {
+        (void)close(worker->process.input);
+        worker->process.input = -1;
+    }
+}
+
+static void
+wait_for_room(struct lw_programs_worker *worker)
+{
+    const struct lw_host_ops *ops = worker->config->host->ops;
+    if (worker->input_watch) {
+        ops->rewatch(worker->input_watch, LW_WRITABLE);
+        return;
+    }
+    worker->input_watch = ops->watch(worker->config->host, worker->process.input, LW_WRITABLE,
+                                     on_input_room, worker);
+}
+
+/* That it reads no more is its right only if it is about to exit. */
+void
+lw_programs_worker_flush(struct lw_programs_worker *worker)
+{
+    if (worker->process.input < 0 || !lw_programs_sender_has_more(&worker->sender)) {
+        return;
+    }
+    switch (lw_programs_sender_flush(&worker->sender, worker->process.input)) {
+    case LW_PROGRAMS_SENT_ALL:
+        if (worker->is_closing) {
+            close_input(worker);
+        }
+        return;
+    case LW_PROGRAMS_SENT_SOME:
+        wait_for_room(worker);
+        return;
+    case LW_PROGRAMS_SENT_CLOSED:
+        lw_programs_sender_end(&worker->sender, worker->process.input);
+        close_input(worker);
+        end_quietly(worker, LW_PROGRAMS_BY_ITSELF, "it closed its standard input");
+        return;
+    }
+}
+
+bool
+lw_programs_worker_is_unread(const struct lw_programs_worker *worker,
+                             const struct lw_programs_task *task)
+{
+    return lw_programs_sender_is_unread(&worker->sender, task->place);
+}
+
+uint32_t
+lw_programs_worker_room(const struct lw_programs_worker *worker)
+{
+    bool takes = worker->state == LW_PROGRAMS_READY && !worker->is_closing && !worker->is_over;
+    return takes ? worker->config->window - worker->open_count : 0;
+}
+
+bool
+lw_programs_worker_give(struct lw_programs_worker *worker, struct lw_programs_task *task)
+{
+    lw_assert(lw_programs_worker_room(worker) > 0);
+    int64_t timeout_ms = worker->config->timeout_ms;
+    task->place = lw_programs_sender_place(&worker->sender);
+    size_t before = worker->sender.text.size;
+    int64_t id = lw_programs_tasks_name(worker->config->tasks, task);
+    if (!lw_programs_request_write(&worker->sender.text, id, task->delivery,
+                                   timeout_ms > 0 ? timeout_ms : -1)) {
+        task->id = 0;
+        return false;
+    }
+    size_t size = worker->sender.text.size - before;
+    worker->open_bytes_max = size > worker->open_bytes_max ? size : worker->open_bytes_max;
+    task->worker = worker;
+    task->is_late = false;
+    task->is_extended = false;
+    task->has_clock = false;
+    task->deadline = LW_NEVER;
+    lw_list_push(&worker->open, &task->link);
+    worker->open_count++;
+    if (worker->is_concurrent || worker->open_count == 1) {
+        start_clock(worker, task);
+    }
+    return true;
+}
+
+void
+lw_programs_worker_close_input(struct lw_programs_worker *worker)
+{
+    worker->is_closing = true;
+    if (!lw_programs_sender_has_more(&worker->sender)) {
+        close_input(worker);
+    }
+    close_when_done(worker);
+}
+
+/* -- Start and end -------------------------------------------------------------------------- */
+
+static void
+unwatch_all(struct lw_programs_worker *worker)
+{
+    unwatch(worker, &worker->input_watch);
+    unwatch(worker, &worker->output_watch);
+    unwatch(worker, &worker->answers_watch);
+    unwatch(worker, &worker->errors_watch);
+    unwatch(worker, &worker->exit_watch);
+}
+
+static bool
+watch_all(struct lw_programs_worker *worker)
+{
+    struct lw_host *host = worker->config->host;
+    const struct lw_programs_process *process = &worker->process;
+    worker->output_watch = host->ops->watch(host, process->output, LW_READABLE, on_output, worker);
+    worker->answers_watch =
+        host->ops->watch(host, process->answers, LW_READABLE, on_answers, worker);
+    worker->errors_watch = host->ops->watch(host, process->errors, LW_READABLE, on_errors, worker);
+    worker->exit_watch =
+        host->ops->watch(host, process->exit_fd, LW_READABLE, on_exit_ready, worker);
+    return worker->output_watch && worker->answers_watch && worker->errors_watch &&
+           worker->exit_watch;
+}
+
+/* Reads what the dead process left in a pipe, its last line even without an end. */
+static void
+drain(struct lw_programs_worker *worker, struct lw_programs_reader *reader, int fd,
+      struct lw_watch **watch)
+{
+    if (!*watch) {
+        return;
+    }
+    for (int i = 0; i < LAST_READS_MAX; i++) {
+        enum lw_programs_read got = lw_programs_reader_fill(reader, fd);
+        read_lines(worker, reader);
+        if (got != LW_PROGRAMS_READ_SOME) {
+            break;
+        }
+    }
+    read_rest(worker, reader);
+}
+
+static void
+describe_exit(struct lw_programs_end *end)
+{
+    const struct lw_programs_exit *exit = &end->exit;
+    if (!exit->is_known) {
+        lw_text_copy(end->why, sizeof end->why, "it ended, nobody knows how");
+    } else if (exit->signal) {
+        const char *name = sigabbrev_np(exit->signal);
+        (void)snprintf(end->why, sizeof end->why, "killed by signal %d (SIG%s)", exit->signal,
+                       name ? name : "?");
+    } else {
+        (void)snprintf(end->why, sizeof end->why, "exit %d", exit->status);
+    }
+}
+
+static void
+tell_end(struct lw_programs_worker *worker)
+{
+    bool is_planned = worker->state == LW_PROGRAMS_ENDING;
+    struct lw_programs_end end = worker->end;
+    if (!is_planned) {
+        end.cause = LW_PROGRAMS_BY_ITSELF;
+        end.was_ready = worker->state == LW_PROGRAMS_READY;
+    }
+    end.answered = worker->answered;
+    if (worker->process.input >= 0) {
+        lw_programs_sender_end(&worker->sender, worker->process.input);
+    }
+    unwatch_all(worker);
+    end.exit = lw_programs_process_end(&worker->process);
+    if (end.cause == LW_PROGRAMS_BY_ITSELF && !worker->is_term_sent) {
+        describe_exit(&end);
+    }
+    lw_timers_disarm(&worker->config->host->timers, &worker->timer);
+    lw_timers_disarm(&worker->config->host->timers, &worker->look_timer);
+    worker->state = LW_PROGRAMS_IDLE;
+    worker->open_count = 0;
+    worker->config->on_end(worker, &end);
+}
+
+/* Without a pidfd the pipe may end a moment before the process does, or long before. */
+static void
+on_exit_ready(int fd, int events, void *user)
+{
+    struct lw_programs_worker *worker = user;
+    (void)fd;
+    (void)events;
+    if (!lw_programs_process_is_over(&worker->process)) {
+        if (!worker->process.is_pidfd) {
+            worker->config->host->ops->rewatch(worker->exit_watch, 0);
+            lw_timers_arm(&worker->config->host->timers, &worker->look_timer,
+                          worker->config->host->now + LOOK_AFTER);
+        }
+        return;
+    }
+    worker->is_over = true;
+    drain(worker, &worker->errors, worker->process.errors, &worker->errors_watch);
+    drain(worker, &worker->output, worker->process.output, &worker->output_watch);
+    drain(worker, &worker->answers, worker->process.answers, &worker->answers_watch);
+    tell_end(worker);
+}
+
+static void
+on_look_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_programs_worker *worker =
+        LW_CONTAINER(timer, struct lw_programs_worker, look_timer);
+    (void)now;
+    if (worker->state != LW_PROGRAMS_IDLE) {
+        on_exit_ready(worker->process.exit_fd, LW_READABLE, worker);
+    }
+}
+
+static void
+begin(struct lw_programs_worker *worker)
+{
+    lw_programs_reader_init(&worker->output, LINE_BYTES_MAX, false);
+    lw_programs_reader_init(&worker->answers, LINE_BYTES_MAX, false);
+    lw_programs_reader_init(&worker->errors, TEXT_BYTES_MAX, true);
+    lw_programs_output_begin(&worker->log);
+    lw_programs_sender_begin(&worker->sender);
+    worker->is_closing = false;
+    worker->is_over = false;
+    worker->uses_answers = false;
+    worker->is_concurrent = false;
+    worker->is_term_sent = false;
+    worker->kill_at = LW_NEVER;
+    worker->open_bytes_max = 0;
+    worker->answered = 0;
+    worker->end = (struct lw_programs_end){ .cause = LW_PROGRAMS_BY_ITSELF };
+}
+
+static void
+free_readers(struct lw_programs_worker *worker)
+{
+    lw_programs_reader_deinit(&worker->output);
+    lw_programs_reader_deinit(&worker->answers);
+    lw_programs_reader_deinit(&worker->errors);
+}
+
+int
+lw_programs_worker_start(struct lw_programs_worker *worker)
+{
+    const struct lw_programs_config *config = worker->config;
+    lw_assert(worker->state == LW_PROGRAMS_IDLE && lw_list_is_empty(&worker->open));
+    free_readers(worker);
+    begin(worker);
+    lw_programs_request_hello(&worker->sender.text, config->service, config->handler,
+                              config->window);
+    int failed = worker->sender.text.is_failed
+                     ? ENOMEM
+                     : lw_programs_process_spawn(&config->command, &worker->process);
+    if (failed) {
+        return failed;
+    }
+    if (!watch_all(worker)) {
+        unwatch_all(worker);
+        (void)lw_programs_process_end(&worker->process);
+        return ENOMEM;
+    }
+    worker->state = LW_PROGRAMS_STARTING;
+    worker->starts++;
+    if (config->start_timeout_ms > 0) {
+        arm(worker, config->host->now + (uint64_t)config->start_timeout_ms * LW_MS);
+    }
+    lw_programs_worker_flush(worker);
+    return 0;
+}
+
+void
+lw_programs_worker_init(struct lw_programs_worker *worker,
+                        const struct lw_programs_config *config, uint32_t index)
+{
+    *worker = (struct lw_programs_worker){ .config = config, .index = index };
+    lw_list_init(&worker->open);
+    lw_timer_init(&worker->timer, on_timer);
+    lw_timer_init(&worker->look_timer, on_look_timer);
+    lw_programs_sender_init(&worker->sender);
+    lw_programs_output_init(&worker->log, config->host, config->handler);
+}
+
+void
+lw_programs_worker_deinit(struct lw_programs_worker *worker)
+{
+    if (worker->state != LW_PROGRAMS_IDLE) {
+        unwatch_all(worker);
+        (void)lw_programs_process_end(&worker->process);
+        worker->state = LW_PROGRAMS_IDLE;
+    }
+    lw_timers_disarm(&worker->config->host->timers, &worker->timer);
+    lw_timers_disarm(&worker->config->host->timers, &worker->look_timer);
+    free_readers(worker);
+    lw_programs_sender_deinit(&worker->sender);
+}

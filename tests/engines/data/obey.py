@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""obey.py [how]: the handler of the engine tests. It does what a message's text says.
+
+The same commands as tests/engines/obey.c, and some that only a program can do. `how` is a word
+that changes its manners: concurrent, fd3, noisy.
+"""
+import base64
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+HOW = sys.argv[1:]
+LOCK = threading.Lock()
+OUT = os.fdopen(int(os.environ["LANEWAY_FD"]), "w") if "fd3" in HOW else sys.stdout
+
+
+def say(answer):
+    with LOCK:
+        print(json.dumps(answer), file=OUT, flush=True)
+
+
+def text_of(message):
+    if "value" in message:
+        return message["value"]
+    return None
+
+
+def echo(message):
+    for name in ("value", "value_b64"):
+        if name in message:
+            return {"reply" + name[5:]: message[name]}
+    return {"reply": None}
+
+
+def die_of(number):
+    os.kill(os.getpid(), number)
+    time.sleep(60)
+
+
+def obey(message):
+    answer = {"id": message["id"], "result": "ok"}
+    text = text_of(message)
+    words = (text or "").split(" ", 2)
+    if not text or ord(text[0]) < 32:
+        return answer | echo(message)
+    match words[0]:
+        case "ok":
+            return answer
+        case "echo":
+            return answer | echo(message)
+        case "reply":
+            return answer | {"reply": text.split(" ", 1)[1]}
+        case "reply-null":
+            return answer | {"reply": None}
+        case "output":
+            output = {"topic": words[1], "key": "out", "value": words[2],
+                      "headers": {"h": "1"}, "delay": "1500ms"}
+            return answer | {"outputs": [output]}
+        case "dead" | "drop":
+            return answer | {"result": words[0], "reason": text.split(" ", 1)[1]}
+        case "retry":
+            delay = {} if words[1].startswith("-") else {"delay": words[1] + "ms"}
+            return answer | {"result": "retry", "reason": words[2]} | delay
+        case "error":
+            return answer | {"result": "error", "code": int(words[1]), "reason": words[2]}
+        case "wait":
+            time.sleep(int(words[1]) / 1000)
+            return obey(message | {"value": words[2]})
+        case "hold":
+            time.sleep(3600)
+        case "show":
+            return answer | {"reply": json.dumps(message)}
+        case "pid":
+            return answer | {"reply": str(os.getpid())}
+        case "env":
+            return answer | {"reply": os.environ.get(words[1], "-")}
+        case "cwd":
+            return answer | {"reply": os.getcwd()}
+        case "descriptors":
+            return answer | {"reply": " ".join(sorted(os.listdir("/proc/self/fd"), key=int))}
+        case "status":
+            with open("/proc/self/status", encoding="ascii") as status:
+                fields = [line.split() for line in status]
+            return answer | {"reply": dict((f[0], f[1]) for f in fields if len(f) > 1)[words[1]]}
+        case "stderr":
+            print(text.split(" ", 1)[1], file=sys.stderr, flush=True)
+            return answer
+        case "storm":
+            line = "x" * 99 + "\n"
+            for _ in range(int(words[1])):
+                sys.stderr.write(line)
+            sys.stderr.flush()
+            return answer
+        case "print":
+            print(text.split(" ", 1)[1], flush=True)
+            return answer
+        case "raw":
+            print(text.split(" ", 1)[1].replace("ID", str(message["id"])), file=OUT, flush=True)
+            return None
+        case "log":
+            say({"log": words[1], "msg": words[2]})
+            return answer
+        case "twice":
+            say(answer)
+            return answer
+        case "unknown":
+            return answer | {"id": message["id"] + 100000}
+        case "extend":
+            say({"id": message["id"], "extend": words[1]})
+            return obey(message | {"value": words[2]})
+        case "exit":
+            print("about to exit", file=sys.stderr, flush=True)
+            os._exit(int(words[1]))
+        case "crash":
+            die_of(signal.SIGKILL)
+        case "mute":
+            OUT.flush()
+            os.close(OUT.fileno())
+            time.sleep(3600)
+        case "deaf":
+            os.close(0)
+            time.sleep(3600)
+        case "huge":
+            os.write(OUT.fileno(), b"x" * (1 << 20) * int(words[1]))
+            time.sleep(3600)
+        case "large":
+            return answer | {"reply": "y" * int(words[1])}
+        case "stubborn":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(3600)
+        case "child":
+            if os.fork() == 0:
+                time.sleep(3600)
+            return answer
+        case "first-time":
+            # Dies once, then is well: the marker is a file named by the test.
+            if os.path.exists(words[1]):
+                return answer
+            with open(words[1], "w", encoding="ascii"):
+                pass
+            os._exit(9)
+    return answer | {"result": "error", "code": -1, "reason": "unknown command"}
+
+
+def main():
+    if "noisy" in HOW:
+        print("starting up", flush=True)
+        print(json.dumps({"level": "info", "msg": "structured noise", "id": "abc"}), flush=True)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "hello" in message:
+            ready = {"protocol": 1}
+            if "concurrent" in HOW:
+                ready["concurrent"] = True
+            say({"ready": ready})
+            continue
+        if "concurrent" in HOW:
+            threading.Thread(target=handle, args=(message,), daemon=True).start()
+        else:
+            handle(message)
+
+
+def handle(message):
+    answer = obey(message)
+    if answer is not None:
+        say(answer)
+
+
+main()
+while threading.active_count() > 1:
+    time.sleep(0.005)
