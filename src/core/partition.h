@@ -36,6 +36,7 @@ struct lw_partition {
     uint64_t received_bytes;
     struct lw_delivery *oldest_pinned; /* the first held one that pins client memory, or NULL */
     struct lw_offsets offsets;
+    int64_t tail;       /* an end of the log that did not fit the window yet, -1 none */
     int64_t committed;  /* last position accepted by the broker, -1 none */
     int64_t committing; /* in flight, -1 none */
     uint32_t completed; /* settled since the last commit was sent */

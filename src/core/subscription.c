@@ -32,9 +32,5 @@ lw_subscription_set_ordering(struct lw_subscription *subscription, enum lw_order
 bool
 lw_subscription_is_eligible(const struct lw_subscription *subscription)
 {
-    if (lw_list_is_empty(&subscription->ready) && lw_list_is_empty(&subscription->urgent) &&
-        subscription->loose.first == NULL) {
-        return false;
-    }
-    return lw_subscription_may_run(subscription);
+    return lw_subscription_has_ready(subscription) && lw_subscription_may_run(subscription);
 }

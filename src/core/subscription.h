@@ -72,6 +72,14 @@ lw_subscription_may_run(const struct lw_subscription *subscription)
              subscription->is_engine_down);
 }
 
+/* Something here could be chosen: a lane that nobody holds, or an unordered one. */
+static inline bool
+lw_subscription_has_ready(const struct lw_subscription *subscription)
+{
+    return !lw_list_is_empty(&subscription->ready) || !lw_list_is_empty(&subscription->urgent) ||
+           subscription->loose.first != NULL;
+}
+
 /* Something is ready and nothing of its own forbids running it. */
 bool lw_subscription_is_eligible(const struct lw_subscription *subscription);
 

@@ -78,6 +78,22 @@ lw_assignment_open(struct lw_delivery *delivery)
 }
 
 void
+lw_assignment_close_tail(struct lw_partition *partition)
+{
+    if (partition->tail < partition->offsets.next) {
+        partition->tail = -1; /* a message came behind it */
+    }
+    if (partition->tail < 0 || partition->stash.first ||
+        lw_offsets_advance_to(&partition->offsets, partition->tail) != LW_STATUS_OK) {
+        return;
+    }
+    partition->tail = -1;
+    if (!partition->is_dirty) {
+        lw_settle_mark_dirty(partition);
+    }
+}
+
+void
 lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 {
     while (partition->stash.first) {
@@ -343,11 +359,9 @@ on_position(struct lw_link *link, const struct lw_event *event)
         return;
     }
     struct lw_partition *partition = stream->slots[event->slot];
-    if (partition->has_ledger && partition->stash.first == NULL &&
-        event->position > partition->offsets.next &&
-        lw_offsets_advance_to(&partition->offsets, event->position) == LW_STATUS_OK &&
-        !partition->is_dirty) {
-        lw_settle_mark_dirty(partition);
+    if (partition->has_ledger && event->position > partition->offsets.next) {
+        partition->tail = event->position;
+        lw_assignment_close_tail(partition);
     }
 }
 

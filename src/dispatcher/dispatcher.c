@@ -25,16 +25,30 @@
 
 /* -- receive ------------------------------------------------------------------------------- */
 
+/*
+ * Nothing here could be chosen though a slot is free: what waits, waits for its key. Such
+ * messages do not fill the window, or one busy key would hide all others behind it.
+ */
+static inline bool
+is_dry(const struct lw_stream *stream)
+{
+    const struct lw_scheduler *scheduler = &stream->dispatcher->scheduler;
+    return stream->subscription.queued == 0 ||
+           (scheduler->busy_slots < scheduler->slots &&
+            !lw_subscription_has_ready(&stream->subscription));
+}
+
 static uint32_t
 room_of(const struct lw_stream *stream)
 {
     const struct lw_subscription *subscription = &stream->subscription;
+    uint32_t waiting = is_dry(stream) ? 0 : subscription->queued;
     if (subscription->is_paused || subscription->is_publish_blocked || subscription->is_failed ||
-        subscription->is_engine_down || subscription->queued >= subscription->window.size) {
+        subscription->is_engine_down || waiting >= subscription->window.size) {
         return 0;
     }
     uint32_t room = lw_limits_room(&subscription->limits);
-    uint32_t window = subscription->window.size - subscription->queued;
+    uint32_t window = subscription->window.size - waiting;
     return room < window ? room : window;
 }
 
@@ -60,8 +74,7 @@ lw_dispatcher_update_receive(struct lw_dispatcher *dispatcher, struct lw_stream 
 {
     bool may = dispatcher->phase == LW_PHASE_RUNNING;
     uint32_t room = may ? room_of(stream) : 0;
-    bool is_worth = room * 4 >= stream->subscription.window.size ||
-                    stream->subscription.queued == 0;
+    bool is_worth = room * 4 >= stream->subscription.window.size || is_dry(stream);
     if (room > 0 && is_worth && stream->has_more) {
         lw_ranks_add(&dispatcher->receivable, &stream->subscription.receive);
     } else {
@@ -212,7 +225,8 @@ start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     struct lw_subscription *subscription = &stream->subscription;
     run(dispatcher, delivery);
     if (stream->has_more && !subscription->receive.is_in &&
-        subscription->queued * 4 <= subscription->window.size * 3) {
+        (subscription->queued * 4 <= subscription->window.size * 3 ||
+         !subscription->choose.is_in)) {
         lw_dispatcher_update_receive(dispatcher, stream);
     }
 }
@@ -535,6 +549,8 @@ static uint32_t
 receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 {
     uint32_t wanted = room_of(stream);
+    bool was_dry = is_dry(stream) &&
+                   dispatcher->scheduler.busy_slots < dispatcher->scheduler.slots;
     wanted = take_spares(dispatcher, wanted < LW_RECEIVE_BATCH ? wanted : LW_RECEIVE_BATCH);
     struct lw_message *messages[LW_RECEIVE_BATCH];
     dispatcher->spare_count -= wanted;
@@ -552,6 +568,9 @@ receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
         admit_batch(dispatcher, stream, messages, count);
         lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
                           dispatcher->host->now);
+    }
+    if (was_dry && count == wanted && count > 0 && stream->has_more) {
+        lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
     }
     lw_dispatcher_update_receive(dispatcher, stream);
     return count;
@@ -573,20 +592,24 @@ receive_before_choice(struct lw_dispatcher *dispatcher)
     struct lw_stream *stream = LW_CONTAINER(receivable, struct lw_stream, subscription.receive);
     const struct lw_rank_node *ready = lw_ranks_first(&dispatcher->scheduler.ready);
     if (!ready || receivable->rank < ready->rank ||
-        (receivable->rank == ready->rank && stream->subscription.queued == 0)) {
+        (receivable->rank == ready->rank && is_dry(stream))) {
         return stream;
     }
     lw_ranks_rotate(&dispatcher->receivable, receivable);
     return NULL;
 }
 
-/* The local queue of a stream is dry, a slot is free, the broker has more: a larger window. */
-static inline void
-note_dry(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+/* A slot is free and nothing is ready: whoever ran dry meanwhile may receive. */
+static bool
+look_for_dry(struct lw_dispatcher *dispatcher)
 {
-    if (stream->subscription.queued == 0 && stream->counters.received > 0) {
-        lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->has_more && !stream->subscription.receive.is_in) {
+            lw_dispatcher_update_receive(dispatcher, stream);
+        }
     }
+    return dispatcher->receivable.top != 0;
 }
 
 /* Starts what may start, receiving first where that could change the choice. */
@@ -601,16 +624,16 @@ fill_slots(struct lw_dispatcher *dispatcher, uint32_t budget)
     while (scheduler->busy_slots < scheduler->slots && count < budget) {
         struct lw_stream *stream = receive_before_choice(dispatcher);
         if (stream) {
-            note_dry(dispatcher, stream);
             count += receive(dispatcher, stream);
             continue;
         }
         struct lw_delivery *delivery = lw_scheduler_choose(scheduler);
-        if (!delivery) {
+        if (delivery) {
+            start(dispatcher, delivery);
+            count++;
+        } else if (!look_for_dry(dispatcher)) {
             break;
         }
-        start(dispatcher, delivery);
-        count++;
     }
     return count;
 }

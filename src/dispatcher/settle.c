@@ -199,8 +199,10 @@ reserve_items(struct lw_link *link, uint32_t count)
 static void
 add_commit(struct lw_link *link, struct lw_partition *partition, uint32_t *count)
 {
+    lw_assignment_close_tail(partition);
     int64_t safe = lw_offsets_safe(&partition->offsets);
-    if (safe < 0 || safe == partition->committed || !reserve_items(link, *count + 1)) {
+    if (safe < 0 || safe == partition->committed || safe == partition->committing ||
+        !reserve_items(link, *count + 1)) {
         return;
     }
     struct lw_stream *stream =

@@ -436,6 +436,7 @@ lw_stream_assign(struct lw_stream *stream, const struct lw_event *event)
     partition->has_ledger = stream->link->broker->caps.settlement == LW_SETTLE_POSITION;
     partition->committed = event->position;
     partition->committing = -1;
+    partition->tail = -1;
     if (partition->has_ledger) {
         lw_offsets_init(&partition->offsets, event->position, stream->max_uncommitted);
     }
