@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds, loads and reports the configuration for run, check, plan, topics, send and peek. */
+#include "cli/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/terminal.h"
+#include "service/registry.h"
+
+/* "a.yaml,b.yaml" */
+static void
+split_variable(struct lw_cli_files *files)
+{
+    const char *value = getenv("LANEWAY_CONFIG");
+    files->copy = value && value[0] ? lw_copy_text(value) : NULL;
+    char *rest = files->copy;
+    while (rest && files->count < LW_CLI_MANY) {
+        char *comma = strchr(rest, ',');
+        if (comma) {
+            *comma = '\0';
+        }
+        if (rest[0]) {
+            files->names[files->count++] = rest;
+        }
+        rest = comma ? comma + 1 : NULL;
+    }
+}
+
+bool
+lw_cli_files_find(struct lw_cli *cli, size_t first, struct lw_cli_files *ret_files)
+{
+    memset(ret_files, 0, sizeof *ret_files);
+    for (size_t i = 0; i < cli->file_count; i++) {
+        ret_files->names[ret_files->count++] = cli->files[i];
+    }
+    for (size_t i = first; i < cli->argument_count; i++) {
+        ret_files->names[ret_files->count++] = cli->arguments[i];
+    }
+    if (ret_files->count == 0) {
+        split_variable(ret_files);
+    }
+    if (ret_files->count == 0) {
+        cli->exit_code = lw_cli_usage(cli,
+                                      "no configuration: give -c FILE, or set LANEWAY_CONFIG");
+        lw_cli_files_deinit(ret_files);
+        return false;
+    }
+    return true;
+}
+
+void
+lw_cli_files_deinit(struct lw_cli_files *files)
+{
+    lw_free(files->copy);
+    files->copy = NULL;
+}
+
+struct lw_config *
+lw_cli_config_load(const struct lw_cli *cli, const struct lw_cli_files *files,
+                   struct lw_diagnostics *diagnostics)
+{
+    struct lw_config_source source = {
+        .files = files->names,
+        .file_count = files->count,
+        .env_files = cli->env_files,
+        .env_file_count = cli->env_file_count,
+        .env = (const char *const *)environ,
+        .sets = cli->sets,
+        .set_count = cli->set_count,
+        .client = lw_registry_client(),
+        .resolve_programs = true,
+    };
+    lw_diagnostics_init(diagnostics);
+    return lw_config_load(&source, diagnostics);
+}
+
+void
+lw_cli_config_tell(const struct lw_cli *cli, const struct lw_diagnostics *diagnostics)
+{
+    struct lw_text text;
+    bool is_coloured = lw_terminal_is_coloured(STDERR_FILENO, cli->color);
+    lw_text_init(&text);
+    if (!cli->is_quiet) {
+        lw_diagnostics_print(diagnostics, is_coloured, &text);
+    } else {
+        for (size_t i = 0; i < diagnostics->count; i++) {
+            if (diagnostics->items[i].severity == LW_SEVERITY_ERROR) {
+                lw_diagnostic_print(&diagnostics->items[i], is_coloured, &text);
+            }
+        }
+    }
+    if (text.size > 0) {
+        (void)lw_terminal_write(STDERR_FILENO, text.data, text.size);
+    }
+    lw_text_deinit(&text);
+}
+
+struct lw_config *
+lw_cli_config_require(struct lw_cli *cli, size_t first)
+{
+    struct lw_cli_files files;
+    struct lw_diagnostics diagnostics;
+    struct lw_error error = { 0 };
+    if (!lw_cli_files_find(cli, first, &files)) {
+        return NULL;
+    }
+    struct lw_config *config = lw_cli_config_load(cli, &files, &diagnostics);
+    lw_cli_config_tell(cli, &diagnostics);
+    if (!config) {
+        (void)lw_diagnostics_error(&diagnostics, &error);
+        cli->exit_code = diagnostics.is_out_of_memory ? lw_cli_fail_memory()
+                                                      : lw_error_exit_code(&error);
+    }
+    lw_diagnostics_deinit(&diagnostics);
+    lw_cli_files_deinit(&files);
+    return config;
+}

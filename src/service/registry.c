@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one file that knows which brokers and engines exist. A broker is found by the scheme of its
+ * URL, an engine by its kind; a handler that its engine cannot run is refused here, before
+ * anything is started.
+ */
+#include "service/registry.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "brokers/memory/broker.h"
+#include "engines/builtin.h"
+#include "engines/loop.h"
+#include "engines/threads.h"
+#include "service/service.h"
+#if LW_WITH_KAFKA
+#include "brokers/kafka/broker.h"
+#include "brokers/kafka/properties.h"
+#endif
+
+/* -- Brokers ----------------------------------------------------------------------------------- */
+
+static const struct lw_broker_ops *(*const brokers[])(void) = {
+#if LW_WITH_KAFKA
+    lw_kafka_broker_ops,
+#endif
+    lw_memory_broker_ops,
+};
+
+const struct lw_broker_ops *
+lw_registry_broker(const char *url, struct lw_error *ret_error)
+{
+    size_t length = strcspn(url, ":");
+    for (size_t i = 0; i < sizeof brokers / sizeof brokers[0]; i++) {
+        const struct lw_broker_ops *ops = brokers[i]();
+        if (strlen(ops->scheme) == length && memcmp(ops->scheme, url, length) == 0) {
+            return ops;
+        }
+    }
+    (void)lw_error_set(ret_error, LW_STATUS_INVALID, "E0122",
+                       "no broker is known for the address \"%s\"", url);
+    lw_error_help(ret_error, "write kafka://host:port[,host:port] or memory:");
+    return NULL;
+}
+
+#if LW_WITH_KAFKA
+struct nth_property {
+    size_t index;
+    const char *name;
+};
+
+static void
+on_property(const char *name, bool is_owned, void *user)
+{
+    struct nth_property *wanted = user;
+    if (!is_owned && !wanted->name && wanted->index-- == 0) {
+        wanted->name = name;
+    }
+}
+
+static const char *
+nth_property(size_t index)
+{
+    struct nth_property wanted = { .index = index };
+    lw_kafka_property_each(on_property, &wanted);
+    return wanted.name;
+}
+
+const struct lw_config_client *
+lw_registry_client(void)
+{
+    static const struct lw_config_client client = {
+        .check = lw_kafka_property_check,
+        .name = nth_property,
+        .version = "librdkafka",
+    };
+    return &client;
+}
+#else
+const struct lw_config_client *
+lw_registry_client(void)
+{
+    return NULL;
+}
+#endif
+
+/* -- Engines ----------------------------------------------------------------------------------- */
+
+static const char *
+engine_name(enum lw_engine_kind kind)
+{
+    switch (kind) {
+    case LW_ENGINE_LOOP:
+        return "loop";
+    case LW_ENGINE_THREADS:
+        return "threads";
+    case LW_ENGINE_PROGRAMS:
+        return "programs";
+    }
+    return "?";
+}
+
+static enum lw_status
+refuse(const char *name, const char *what, const char *help, struct lw_error *ret_error)
+{
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, "E0311",
+                                         "handler \"%s\": %s", name, what);
+    lw_error_help(ret_error, "%s", help);
+    return status;
+}
+
+/* Exactly what the engine can run is given. */
+static enum lw_status
+check_handler(const char *name, const struct lw_subscription_options *options,
+              struct lw_error *ret_error)
+{
+    int count = (options->handler != NULL) + (options->handler_async != NULL) +
+                (options->program != NULL);
+    if (count == 0) {
+        return refuse(name, "there is no function and no program to run",
+                      "set handler, handler_async or program", ret_error);
+    }
+    if (count > 1) {
+        return refuse(name, "more than one of handler, handler_async and program is set",
+                      "keep the one that its engine runs", ret_error);
+    }
+    bool is_program = options->engine == LW_ENGINE_PROGRAMS;
+    if (is_program != (options->program != NULL)) {
+        return refuse(name,
+                      is_program ? "engine programs cannot run a function"
+                                 : "only engine programs can run a program",
+                      "use engine loop or threads for functions, programs for programs",
+                      ret_error);
+    }
+    if (options->engine == LW_ENGINE_THREADS && options->handler_async) {
+        return refuse(name, "engine threads cannot run an asynchronous function",
+                      "use engine loop, or a function that returns its verdict", ret_error);
+    }
+    return LW_STATUS_OK;
+}
+
+/* What 0 stands for: as many as can run at once. */
+static uint32_t
+slots_of(const struct lw_dispatcher *dispatcher, const struct lw_subscription_options *options)
+{
+    uint32_t slots = dispatcher->options.concurrency;
+    bool is_less = options->concurrency > 0 && options->concurrency < slots;
+    return is_less ? options->concurrency : slots;
+}
+
+static void
+destroy_builtin(void *object)
+{
+    lw_builtin_destroy(object);
+}
+
+/* The function that the engine can run; the built-in handler lives as long as the service. */
+static enum lw_status
+resolve_builtin(struct lw_dispatcher *dispatcher, const struct lw_config_handler *handler,
+                struct lw_subscription_options *options, struct lw_error *ret_error)
+{
+    struct lw_builtin *builtin = NULL;
+    enum lw_status status = lw_builtin_create(handler->builtin_text, &builtin, ret_error);
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    if (!lw_service_keep(lw_service_of(dispatcher), destroy_builtin, builtin)) {
+        lw_builtin_destroy(builtin);
+        return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
+    }
+    bool is_async = options->engine == LW_ENGINE_LOOP && builtin->handler_async;
+    options->handler = is_async ? NULL : builtin->handler;
+    options->handler_async = is_async ? builtin->handler_async : NULL;
+    options->user = builtin->user;
+    return LW_STATUS_OK;
+}
+
+static enum lw_status
+create_functions(struct lw_dispatcher *dispatcher, const char *name,
+                 const struct lw_subscription_options *options, struct lw_engine **ret_engine)
+{
+    struct lw_handler_options run = {
+        .handler = options->handler,
+        .handler_async = options->handler_async,
+        .user = options->user,
+        .timeout_ms = options->timeout_ms,
+        .threads = options->threads ? options->threads : slots_of(dispatcher, options),
+    };
+    if (options->engine == LW_ENGINE_THREADS) {
+        return lw_threads_engine_create(dispatcher->host, &dispatcher->completions, name, &run,
+                                        ret_engine);
+    }
+    return lw_loop_engine_create(dispatcher->host, &dispatcher->completions, name, &run,
+                                 ret_engine);
+}
+
+enum lw_status
+lw_registry_engine(struct lw_dispatcher *dispatcher, const char *name,
+                   const struct lw_subscription_options *options,
+                   const struct lw_config_handler *handler, struct lw_engine **ret_engine,
+                   struct lw_error *ret_error)
+{
+    struct lw_subscription_options run = *options;
+    enum lw_status status = LW_STATUS_OK;
+    if (handler && handler->kind == LW_CONFIG_BUILTIN) {
+        status = resolve_builtin(dispatcher, handler, &run, ret_error);
+    }
+    if (status == LW_STATUS_OK) {
+        status = check_handler(name, &run, ret_error);
+    }
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    status = create_functions(dispatcher, name, &run, ret_engine);
+    if (status != LW_STATUS_OK) {
+        return lw_error_set(ret_error, status, "", "handler \"%s\": cannot make engine %s: %s",
+                            name, engine_name(run.engine), lw_status_name(status));
+    }
+    return LW_STATUS_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which brokers and engines exist: the only place that knows. A new one is one line in
+ * registry.c.
+ */
+#ifndef LW_SERVICE_REGISTRY_H
+#define LW_SERVICE_REGISTRY_H
+
+#include <laneway/plugin.h>
+
+#include "service/config.h"
+
+/* Finds the broker by the URL's scheme; NULL and *ret_error when there is none. */
+const struct lw_broker_ops *lw_registry_broker(const char *url, struct lw_error *ret_error);
+/*
+ * Makes the engine that the options ask for. INVALID when its kind cannot run what is given;
+ * `slots` is what `threads` and `workers` are when they are 0. `name` is shown in logs.
+ */
+enum lw_status lw_registry_engine(struct lw_dispatcher *dispatcher, const char *name,
+                                  const struct lw_subscription_options *options,
+                                  const struct lw_config_handler *handler,
+                                  struct lw_engine **ret_engine, struct lw_error *ret_error);
+/* What the Kafka client says about its properties; NULL when it is not built in. */
+const struct lw_config_client *lw_registry_client(void);
+
+#endif
