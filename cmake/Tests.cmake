@@ -4,7 +4,7 @@
 # unit.AREA.X (label unit); test_mock_X.c under tests/brokers/kafka is mock.brokers.kafka.X (label
 # mock: librdkafka's mock cluster). Other .c files of an area are helpers that its tests link.
 # tests/fuzz/fuzz_X.c replays its corpus as fuzz.X. tests/cli/X.sh is cli.X, tests/tools/X.sh is
-# tools.X, and tests/kafka/X.sh or .py is kafka.X (label real), run on a real broker.
+# tools.X, and tests/kafka/X.sh, .py or test_X.c is kafka.X (label real), run on a real broker.
 pkg_check_modules(lw_cmocka_pc IMPORTED_TARGET cmocka)
 set(LW_TESTS ${PROJECT_SOURCE_DIR}/tests)
 set(LW_TEST_ENV "LANEWAY=${PROJECT_BINARY_DIR}/bin/laneway" "BUILD_DIR=${PROJECT_BINARY_DIR}")
@@ -163,10 +163,37 @@ foreach(source IN LISTS fuzz_sources)
     endif()
 endforeach()
 
+# tests/kafka/test_X.c is a cmocka executable and the test kafka.X, on a real broker.
+function(lw_add_kafka_tests)
+    file(GLOB sources CONFIGURE_DEPENDS ${LW_TESTS}/kafka/*.c)
+    set(helpers ${sources})
+    list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
+    list(FILTER sources INCLUDE REGEX "/test_[^/]*\\.c$")
+    foreach(source IN LISTS sources)
+        get_filename_component(file ${source} NAME_WE)
+        string(REGEX REPLACE "^test_" "" name ${file})
+        add_executable(kafka_${name} ${source} ${helpers} ${LW_TSAN_SHIM})
+        set_target_properties(kafka_${name} PROPERTIES OUTPUT_NAME ${name}
+                              ENABLE_EXPORTS ${LW_EXPORTS}
+                              RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/kafka)
+        target_link_libraries(kafka_${name} PRIVATE lw_test_compile lw_test_support lw_kafka
+                              PkgConfig::lw_cmocka_pc)
+        add_test(NAME kafka.${name} COMMAND ${LW_TESTS}/support/run-script real
+                 $<TARGET_FILE:kafka_${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        lw_set_test(kafka.${name} real 300)
+        set_tests_properties(kafka.${name} PROPERTIES FIXTURES_REQUIRED kafka
+                             RESOURCE_LOCK kafka)
+    endforeach()
+endfunction()
+
 # A real Kafka, started once for all tests that want one, and stopped after them.
 if(LANEWAY_KAFKA)
     lw_add_script_tests(kafka real 900)
-    file(GLOB kafka_scripts ${LW_TESTS}/kafka/*.sh ${LW_TESTS}/kafka/*.py)
+    if(lw_cmocka_pc_FOUND)
+        lw_add_kafka_tests()
+    endif()
+    file(GLOB kafka_scripts ${LW_TESTS}/kafka/*.sh ${LW_TESTS}/kafka/*.py
+         ${LW_TESTS}/kafka/test_*.c)
     if(kafka_scripts)
         set(broker ${LW_TESTS}/support/run-script broker ${PROJECT_SOURCE_DIR}/tools/broker kafka)
         add_test(NAME kafka.broker_start COMMAND ${broker} start)
