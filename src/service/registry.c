@@ -6,12 +6,16 @@
  */
 #include "service/registry.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "brokers/memory/broker.h"
 #include "engines/builtin.h"
 #include "engines/loop.h"
+#include "engines/programs/engine.h"
 #include "engines/threads.h"
 #include "service/service.h"
 #if LW_WITH_KAFKA
@@ -38,7 +42,7 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
             return ops;
         }
     }
-    (void)lw_error_set(ret_error, LW_STATUS_INVALID, "E0122",
+    (void)lw_error_set(ret_error, LW_STATUS_INVALID, "E0508",
                        "no broker is known for the address \"%s\"", url);
     lw_error_help(ret_error, "write kafka://host:port[,host:port] or memory:");
     return NULL;
@@ -104,7 +108,7 @@ engine_name(enum lw_engine_kind kind)
 static enum lw_status
 refuse(const char *name, const char *what, const char *help, struct lw_error *ret_error)
 {
-    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, "E0311",
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, "E0606",
                                          "handler \"%s\": %s", name, what);
     lw_error_help(ret_error, "%s", help);
     return status;
@@ -176,6 +180,64 @@ resolve_builtin(struct lw_dispatcher *dispatcher, const struct lw_config_handler
     return LW_STATUS_OK;
 }
 
+static uint32_t
+cpu_count(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? (uint32_t)count : 1;
+}
+
+/* NAME=VALUE texts in one allocation, ended by NULL; NULL without memory. */
+static char **
+join_environment(const struct lw_property *env, size_t count)
+{
+    size_t size = (count + 1) * sizeof(char *);
+    for (size_t i = 0; i < count; i++) {
+        size += strlen(env[i].name) + strlen(env[i].value) + 2;
+    }
+    char **list = lw_alloc(size);
+    char *next = list ? (char *)(list + count + 1) : NULL;
+    for (size_t i = 0; next && i < count; i++) {
+        size_t room = strlen(env[i].name) + strlen(env[i].value) + 2;
+        (void)snprintf(next, room, "%s=%s", env[i].name, env[i].value);
+        list[i] = next;
+        next += room;
+    }
+    return list;
+}
+
+static enum lw_status
+create_programs(struct lw_dispatcher *dispatcher, const char *name,
+                const struct lw_subscription_options *options,
+                const struct lw_config_handler *handler, struct lw_engine **ret_engine)
+{
+    char **environment = join_environment(handler ? handler->env : NULL,
+                                          handler ? handler->env_count : 0);
+    if (!environment) {
+        return LW_STATUS_NO_MEMORY;
+    }
+    uint32_t slots = slots_of(dispatcher, options);
+    uint32_t cpus = cpu_count();
+    struct lw_programs_options run = {
+        .program = options->program,
+        .directory = options->directory,
+        .environment = (const char *const *)environment,
+        .service = dispatcher->name,
+        .pipeline = options->pipeline,
+        .workers = options->workers ? options->workers
+                   : slots < cpus   ? slots
+                                    : cpus,
+        .window = options->window ? options->window : 1,
+        .timeout_ms = options->timeout_ms,
+        .start_timeout_ms = options->start_timeout_ms,
+    };
+    enum lw_status status = lw_programs_engine_create(
+        dispatcher->host, &dispatcher->completions, name, &run, ret_engine);
+    lw_free(environment);
+    return status;
+}
+
 static enum lw_status
 create_functions(struct lw_dispatcher *dispatcher, const char *name,
                  const struct lw_subscription_options *options, struct lw_engine **ret_engine)
@@ -212,7 +274,9 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const char *name,
     if (status != LW_STATUS_OK) {
         return status;
     }
-    status = create_functions(dispatcher, name, &run, ret_engine);
+    status = run.engine == LW_ENGINE_PROGRAMS
+                 ? create_programs(dispatcher, name, &run, handler, ret_engine)
+                 : create_functions(dispatcher, name, &run, ret_engine);
     if (status != LW_STATUS_OK) {
         return lw_error_set(ret_error, status, "", "handler \"%s\": cannot make engine %s: %s",
                             name, engine_name(run.engine), lw_status_name(status));

@@ -123,7 +123,7 @@ answer_explain(struct lw_requests *requests, const json_t *request, struct lw_js
         return status;
     }
     if (topic && !has_topic(requests->dispatcher, topic)) {
-        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0802",
+        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0204",
                             "no topic \"%s\" is consumed here", topic);
     }
     if (wants_text(request)) {
@@ -223,7 +223,7 @@ apply(struct lw_requests *requests, const json_t *request, const struct lw_pause
         count++;
     }
     if (count == 0) {
-        enum lw_status status = lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0802",
+        enum lw_status status = lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0205",
                                              "no pipeline or topic is called \"%s\"", target);
         lw_error_help(ret_error, "laneway status lists the topics");
         return status;
