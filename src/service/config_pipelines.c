@@ -56,7 +56,7 @@ share_backoff(struct lw_config_build *build, struct lw_config_pipeline *pipeline
     struct lw_retry_options *retry = &pipeline->common.retry;
     bool is_copied = !retry->topic && !lw_node_has(pipeline->node, "retry.in_place_backoff");
     if (backoff && !backoff->is_bad && backoff->kind == LW_NODE_MAP && is_copied) {
-        lw_config_bind(backoff, lw_in_place_backoff_rows, &retry->in_place_backoff, build->arena);
+        lw_config_bind(backoff, lw_backoff_rows, &retry->in_place_backoff, build->arena);
     }
 }
 
