@@ -189,6 +189,7 @@ follow(const struct lw_property *properties, size_t property_count)
     driver_close(&b);
     driver_run_assigned(&a, 8, 30000);
     driver_pass(&a, 500);
+    assert_int_equal(a.jumps + b.jumps, 0);
     assert_int_equal(a.received + b.received, 200);
     driver_close(&a);
 }
@@ -250,7 +251,7 @@ a_slow_consumer_keeps_its_membership_for_many_sessions(void **state)
     driver_run_assigned(&a, 4, 20000);
     a.is_paused = true;
     driver_pass(&a, 3500);
-    a.is_paused = false;
+    driver_resume(&a);
     driver_run_received(&a, 20000, 20000);
     assert_int_equal(a.lost + a.revoked, 0);
     driver_close(&a);

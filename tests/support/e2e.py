@@ -232,7 +232,7 @@ class Service:
 
     def wait_status(self, what, is_good, timeout=30):
         def look():
-            check(self.process.poll() is None, f"{what}: the service ended with {self.code()}")
+            check(self.is_alive(), f"{what}: the service ended, {self.process.poll()}")
             status = self.status()
             return status if status and is_good(status) else None
 

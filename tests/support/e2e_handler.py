@@ -6,8 +6,8 @@ is sent: what, topic, partition, offset, attempt, retries, monotonic ns, result,
 one write, so it survives any kill. E2E_RULES is a JSON list of [modulus, remainder, results]:
 the first rule that fits the number "i" in the value gives the result of attempt 1, 2, ...; the
 last one is repeated. A value may carry rules of its own under "do". Results: the verdicts ok,
-retry, dead, drop, error; reply (ok, with a reply); and what a broken handler does: garbage,
-silent, twice, unknown, exit, sleep:SECONDS, big:BYTES (a reply of that size).
+retry, dead, drop, error; retry:DELAY; reply (ok, with a reply); and what a broken handler does:
+garbage, silent, twice, unknown, exit, sleep:SECONDS, big:BYTES (a reply of that size).
 """
 import json
 import os
@@ -22,6 +22,13 @@ if "E2E_LOG" in os.environ:
     LOG = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
+def shown_key(message):
+    key = message.get("key", message.get("key_b64"))
+    if key is None:
+        return "<null>"
+    return key if len(key) <= 100 else f"<{len(key)}>"
+
+
 def note(what, message, attempt, result):
     if LOG >= 0:
         fields = [
@@ -33,7 +40,7 @@ def note(what, message, attempt, result):
             message.get("retries", 0),
             time.monotonic_ns(),
             result,
-            message.get("key", ""),
+            shown_key(message),
         ]
         os.write(LOG, ("\t".join(map(str, fields)) + "\n").encode())
 
@@ -64,6 +71,8 @@ def answer_of(message, result):
     elif result.startswith("big:"):
         answer["result"] = "ok"
         answer["reply"] = "x" * int(result[4:])
+    elif result.startswith("retry:"):
+        answer.update(result="retry", delay=result[6:], reason=f"as told: {result}")
     elif result in ("retry", "dead", "drop", "error"):
         answer["reason"] = f"as told: {result}"
     return answer
