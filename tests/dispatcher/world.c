@@ -55,47 +55,84 @@ on_message(struct lw_delivery *delivery, void *user)
     world->running[world->running_count++] = delivery;
 }
 
-static void
-make_broker(struct world *world, const struct lw_memory_options *hub)
+static struct lw_broker *
+join(struct world *world, const char *name, const char *hub_name)
 {
-    static int number;
     char url[64];
     struct lw_error error = {0};
-    snprintf(url, sizeof(url), "memory:world-%d", number++);
-    world->hub = lw_memory_hub_open(url + strlen("memory:"), hub);
-    assert_non_null(world->hub);
-    assert_int_equal(lw_memory_broker_ops()->create(&world->virtual_host.host, "main", url, NULL,
-                                                    0, &world->broker, &error),
+    struct lw_broker *broker = NULL;
+    snprintf(url, sizeof(url), "memory:%s", hub_name);
+    assert_int_equal(lw_memory_broker_ops()->create(&world->clock->host, name, url, NULL, 0,
+                                                    &broker, &error),
                      LW_STATUS_OK);
-    assert_int_equal(lw_dispatcher_add_broker(&world->dispatcher, world->broker, NULL),
+    assert_int_equal(lw_dispatcher_add_broker(&world->dispatcher, broker, NULL), LW_STATUS_OK);
+    return broker;
+}
+
+static struct lw_memory_hub *
+make_hub(char name[32], const struct lw_memory_options *options)
+{
+    static int number;
+    snprintf(name, 32, "world-%d", number++);
+    struct lw_memory_hub *hub = lw_memory_hub_open(name, options);
+    assert_non_null(hub);
+    return hub;
+}
+
+static void
+make_dispatcher(struct world *world, uint32_t slots)
+{
+    struct lw_dispatcher_options options;
+    struct lw_handler_options handler = {.handler_async = on_message, .user = world};
+    struct lw_error error = {0};
+    struct lw_host *host = &world->clock->host;
+    lw_text_init(&world->story);
+    lw_text_init(&world->log);
+    lw_text_init(&world->shown);
+    lw_dispatcher_options_init(&options);
+    options.concurrency = slots;
+    assert_int_equal(lw_dispatcher_init(&world->dispatcher, host, -1, &options, &error),
                      LW_STATUS_OK);
+    world->history = (struct lw_history){on_history, world};
+    world->dispatcher.history = &world->history;
+    assert_int_equal(lw_loop_engine_create(host, &world->dispatcher.completions, "test", &handler,
+                                           &world->engine),
+                     LW_STATUS_OK);
+    assert_int_equal(lw_dispatcher_add_engine(&world->dispatcher, world->engine), LW_STATUS_OK);
 }
 
 void
 world_init(struct world *world, uint32_t slots, const struct lw_memory_options *hub)
 {
-    struct lw_dispatcher_options options;
-    struct lw_handler_options handler = {.handler_async = on_message, .user = world};
-    struct lw_error error = {0};
     memset(world, 0, sizeof(*world));
     virtual_host_init(&world->virtual_host, 1);
-    world->virtual_host.host.log = on_log;
-    world->virtual_host.host.log_user = world;
-    lw_text_init(&world->story);
-    lw_text_init(&world->log);
-    lw_dispatcher_options_init(&options);
-    options.concurrency = slots;
-    assert_int_equal(lw_dispatcher_init(&world->dispatcher, &world->virtual_host.host, -1,
-                                        &options, &error),
-                     LW_STATUS_OK);
-    world->history = (struct lw_history){on_history, world};
-    world->dispatcher.history = &world->history;
-    make_broker(world, hub);
-    assert_int_equal(lw_loop_engine_create(&world->virtual_host.host,
-                                           &world->dispatcher.completions, "test", &handler,
-                                           &world->engine),
-                     LW_STATUS_OK);
-    assert_int_equal(lw_dispatcher_add_engine(&world->dispatcher, world->engine), LW_STATUS_OK);
+    world->clock = &world->virtual_host;
+    world->clock->host.log = on_log;
+    world->clock->host.log_user = world;
+    make_dispatcher(world, slots);
+    world->hub = make_hub(world->hub_name, hub);
+    world->broker = join(world, "main", world->hub_name);
+}
+
+void
+world_init_beside(struct world *world, struct world *other, uint32_t slots)
+{
+    memset(world, 0, sizeof(*world));
+    world->clock = other->clock;
+    make_dispatcher(world, slots);
+    memcpy(world->hub_name, other->hub_name, sizeof(world->hub_name));
+    world->hub = lw_memory_hub_open(world->hub_name, NULL);
+    world->broker = join(world, "beside", world->hub_name);
+}
+
+struct lw_memory_hub *
+world_add_broker(struct world *world, const char *name)
+{
+    char hub_name[32];
+    struct lw_memory_hub *hub = make_hub(hub_name, lw_memory_hub_options(world->hub));
+    (void)join(world, name, hub_name);
+    lw_memory_hub_close(hub); /* the broker holds it on */
+    return hub;
 }
 
 void
@@ -111,6 +148,7 @@ world_deinit(struct world *world)
     lw_memory_hub_close(world->hub);
     lw_text_deinit(&world->story);
     lw_text_deinit(&world->log);
+    lw_text_deinit(&world->shown);
 }
 
 struct lw_subscription_options
@@ -129,8 +167,10 @@ void
 world_add(struct world *world, const struct lw_subscription_options *options)
 {
     struct lw_error error = {0};
+    struct lw_subscription_options own = *options;
+    own.broker = world->broker->name;
     enum lw_status status =
-        lw_dispatcher_add_stream(&world->dispatcher, options, world->engine, &error);
+        lw_dispatcher_add_stream(&world->dispatcher, &own, world->engine, &error);
     if (status != LW_STATUS_OK) {
         fail_msg("%s", error.message);
     }
@@ -167,13 +207,13 @@ world_send(struct world *world, const char *topic, int32_t partition, const char
 void
 world_turn(struct world *world)
 {
-    virtual_host_settle(&world->virtual_host);
+    virtual_host_settle(world->clock);
 }
 
 void
 world_pass(struct world *world, int64_t ms)
 {
-    virtual_host_pass(&world->virtual_host, (uint64_t)ms * LW_MS);
+    virtual_host_pass(world->clock, (uint64_t)ms * LW_MS);
 }
 
 void
@@ -194,6 +234,107 @@ world_finish_all(struct world *world)
     while (world->running_count > 0) {
         world_finish(world, 0, LW_OK);
     }
+}
+
+void
+world_fault(struct world *world, enum lw_memory_fault_kind kind, uint32_t count,
+            enum lw_status status)
+{
+    struct lw_memory_fault fault = {.kind = kind, .count = count, .status = status};
+    assert_int_equal(lw_memory_hub_inject(world->hub, &fault), LW_STATUS_OK);
+}
+
+bool
+world_told(const struct world *world, const char *text)
+{
+    return world->story.data && strstr(world->story.data, text);
+}
+
+bool
+world_logged(const struct world *world, const char *text)
+{
+    return world->log.data && strstr(world->log.data, text);
+}
+
+uint32_t
+world_times(const struct world *world, const char *text)
+{
+    uint32_t count = 0;
+    const char *at = world->story.data ? world->story.data : "";
+    while ((at = strstr(at, text)) != NULL) {
+        at += strlen(text);
+        count++;
+    }
+    return count;
+}
+
+/* -- what is stored ---------------------------------------------------------------------------- */
+
+struct search {
+    size_t wanted;
+    size_t seen;
+    const char *header; /* NULL: all of it */
+    struct lw_text *text;
+};
+
+static void
+put(struct lw_text *text, struct lw_bytes bytes)
+{
+    if (bytes.data) {
+        lw_text_append_bytes(text, bytes.data, bytes.size);
+    } else {
+        lw_text_append(text, "-");
+    }
+}
+
+static void
+show(const struct lw_memory_view *view, void *user)
+{
+    struct search *search = user;
+    if (search->seen++ != search->wanted) {
+        return;
+    }
+    if (!search->header) {
+        put(search->text, view->key);
+        lw_text_append(search->text, "|");
+        put(search->text, view->value);
+        lw_text_append(search->text, "|");
+    }
+    for (size_t i = 0; i < view->header_count; i++) {
+        const struct lw_header *header = &view->headers[i];
+        if (!search->header) {
+            put(search->text, header->name);
+            lw_text_append(search->text, "=");
+            put(search->text, header->value);
+            lw_text_append(search->text, i + 1 < view->header_count ? "," : "");
+        } else if (lw_text_is_equal(header->name, search->header)) {
+            lw_text_clear(search->text);
+            put(search->text, header->value);
+        }
+    }
+}
+
+static const char *
+find_stored(struct world *world, const char *topic, size_t i, const char *header)
+{
+    struct search search = {i, 0, header, &world->shown};
+    lw_text_clear(&world->shown);
+    lw_text_append(&world->shown, "");
+    (void)lw_memory_hub_each(world->hub, topic, show, &search);
+    assert_true(search.seen > i);
+    return world->shown.data ? world->shown.data : "";
+}
+
+const char *
+world_stored(struct world *world, const char *topic, size_t i)
+{
+    return find_stored(world, topic, i, NULL);
+}
+
+const char *
+world_stored_header(struct world *world, const char *topic, size_t i, const char *name)
+{
+    return find_stored(world, topic, i, name);
 }
 
 const char *

@@ -16,6 +16,7 @@
 
 struct world {
     struct virtual_host virtual_host;
+    struct virtual_host *clock; /* its own, or that of the world it was made beside */
     struct lw_dispatcher dispatcher;
     struct lw_memory_hub *hub;
     struct lw_broker *broker;
@@ -27,12 +28,18 @@ struct world {
     void *user;
     struct lw_history history;
     struct lw_text story; /* "start:orders/0/3 ok:… commit:…" */
-    struct lw_text log;
+    struct lw_text log; /* of the world that owns the clock */
+    struct lw_text shown;
+    char hub_name[32];
     bool is_started;
 };
 
 /* One handler at a time unless `slots` says more; hub options NULL: positions. */
 void world_init(struct world *world, uint32_t slots, const struct lw_memory_options *hub);
+/* A second member on the hub and the clock of `other`, which must live longer. */
+void world_init_beside(struct world *world, struct world *other, uint32_t slots);
+/* One more broker of the same hub options under that name, for copies; its hub is held by it. */
+struct lw_memory_hub *world_add_broker(struct world *world, const char *name);
 /* Frees all; the dispatcher is aborted when it still runs. */
 void world_deinit(struct world *world);
 /* Options of a subscription of that topic and priority, to be changed before world_add. */
@@ -49,6 +56,19 @@ void world_pass(struct world *world, int64_t ms); /* lets time go by */
 void world_finish(struct world *world, uint32_t i, enum lw_verdict verdict);
 /* Finishes whatever runs with ok until nothing is left to start. */
 void world_finish_all(struct world *world);
+/* Makes things go wrong at the hub: the next `count` chances after `skip` others. */
+void world_fault(struct world *world, enum lw_memory_fault_kind kind, uint32_t count,
+                 enum lw_status status);
+/* Does the story, or the log, hold that text? */
+bool world_told(const struct world *world, const char *text);
+bool world_logged(const struct world *world, const char *text);
+/* How often the story holds that text. */
+uint32_t world_times(const struct world *world, const char *text);
+/* The i-th stored message of a topic as "key|value|name=text,name=text"; null is "-". */
+const char *world_stored(struct world *world, const char *topic, size_t i);
+/* Value of one header of it, "" when it has none of that name. */
+const char *world_stored_header(struct world *world, const char *topic, size_t i,
+                                const char *name);
 /* Topic, partition and position of a running one as "orders/0/3". */
 const char *world_name(struct world *world, uint32_t i);
 int64_t world_committed(struct world *world, const char *topic, int32_t partition);
