@@ -3,7 +3,7 @@
  * The programs engine: which worker gets which message, when a process is started, and who is
  * charged when one ends. The rules of blame:
  *   - a message that the process never read is not touched by its end;
- *   - after a timeout the late one is charged, the others run again;
+ *   - after a timeout the late one is charged (if it was read), the others run again;
  *   - one message open at a death is charged; of several each is a suspect, run again alone on a
  *     fresh process, and only the one that kills it alone is charged (an exit with status 0 by a
  *     process that worked before makes suspects only: programs may retire);
@@ -24,6 +24,7 @@
 
 #define BACKOFF_MIN (1000 * LW_MS)
 #define BACKOFF_MAX (30000 * LW_MS)
+#define MEMORY_AFTER (100 * LW_MS)
 #define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or a tenth of what is left */
 
 struct programs {
@@ -44,6 +45,7 @@ struct programs {
     uint64_t stop_deadline;
     struct lw_timer start_timer;
     struct lw_timer stop_timer;
+    struct lw_timer memory_timer; /* room is 0 for want of memory: looks again */
     char *name;
     char *service;
     char *pipeline;
@@ -148,11 +150,23 @@ update_room(struct programs *programs)
         room += worker != programs->alone ? lw_programs_worker_room(worker) : 0;
     }
     uint32_t waiting = count_list(&programs->waiting);
+    uint32_t places = programs->tasks.capacity - programs->tasks.count; /* suspects hold some */
     room = room > waiting && !programs->is_stopping ? room - waiting : 0;
+    room = room < places ? room : places;
     if (room != programs->engine.room) {
         programs->engine.room = room;
         programs->engine.has_changed = true;
     }
+}
+
+/* A request found no memory: nothing is taken until the timer has looked again. */
+static void
+wait_for_memory(struct programs *programs)
+{
+    struct lw_host *host = programs->engine.host;
+    programs->engine.room = 0;
+    programs->engine.has_changed = true;
+    lw_timers_arm(&host->timers, &programs->memory_timer, host->now + MEMORY_AFTER);
 }
 
 /* The ready worker that holds least; NULL: none has room. */
@@ -205,6 +219,7 @@ run_suspect(struct programs *programs)
         lw_list_remove(node);
         if (!lw_programs_worker_give(programs->alone, task)) {
             lw_list_push_front(&programs->suspects, node);
+            wait_for_memory(programs);
             return;
         }
         lw_programs_worker_flush(programs->alone);
@@ -217,9 +232,13 @@ run_waiting(struct programs *programs)
     struct lw_list *node = NULL;
     while ((node = lw_list_first(&programs->waiting)) != NULL) {
         struct lw_programs_worker *worker = least_loaded(programs);
+        if (!worker) {
+            return;
+        }
         lw_list_remove(node);
-        if (!worker || !lw_programs_worker_give(worker, task_in(node))) {
+        if (!lw_programs_worker_give(worker, task_in(node))) {
             lw_list_push_front(&programs->waiting, node);
+            wait_for_memory(programs);
             return;
         }
         lw_programs_worker_flush(worker);
@@ -235,6 +254,13 @@ go_on(struct programs *programs)
         run_waiting(programs);
     }
     update_room(programs);
+}
+
+static void
+on_memory_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    go_on(LW_CONTAINER(timer, struct programs, memory_timer));
 }
 
 /* -- Starting --------------------------------------------------------------------------------- */
@@ -395,6 +421,12 @@ on_answer(struct lw_programs_worker *worker, struct lw_programs_task *task)
 }
 
 static void
+on_ending(struct lw_programs_worker *worker)
+{
+    update_room(owner_of(worker));
+}
+
+static void
 on_stray(struct lw_programs_worker *worker)
 {
     struct programs *programs = owner_of(worker);
@@ -460,7 +492,7 @@ judge_task(struct programs *programs, struct lw_programs_worker *worker,
            struct lw_programs_task *task, const struct blame *blame)
 {
     enum lw_programs_cause cause = blame->end->cause;
-    if (task->is_late) {
+    if (task->is_late && !lw_programs_worker_is_unread(worker, task)) {
         blame_late(programs, task);
     } else if (cause == LW_PROGRAMS_BY_STOP || programs->is_stopping) {
         bool is_charged = cause != LW_PROGRAMS_BY_STOP && is_guilty(programs, blame) &&
@@ -507,17 +539,16 @@ log_end(const struct programs *programs, const struct lw_programs_worker *worker
                 end->answered, open);
 }
 
-/* The program itself is at fault: it never worked, or it ended before it did anything. */
+/* The program itself is at fault: it never worked, or it ended before it read anything. */
 static bool
-is_failure(const struct programs *programs, const struct lw_programs_end *end, uint32_t open)
+is_failure(const struct programs *programs, const struct lw_programs_end *end, uint32_t read)
 {
     if (!end->was_ready) {
         return true;
     }
-    if (end->cause == LW_PROGRAMS_BY_PROTOCOL) {
-        return programs->good_answers == 0 || (end->answered == 0 && open == 0);
-    }
-    return end->cause == LW_PROGRAMS_BY_ITSELF && end->answered == 0 && open == 0;
+    bool is_idle_end = end->answered == 0 && read == 0;
+    bool never_worked = end->cause == LW_PROGRAMS_BY_PROTOCOL && programs->good_answers == 0;
+    return is_idle_end || never_worked;
 }
 
 static void
@@ -545,7 +576,7 @@ on_end(struct lw_programs_worker *worker, const struct lw_programs_end *end)
     }
     log_end(programs, worker, end, open);
     judge_open(programs, worker, &blame);
-    if (!programs->is_stopping && is_failure(programs, end, open)) {
+    if (!programs->is_stopping && is_failure(programs, end, blame.read)) {
         fail_start(programs, worker, end);
     }
     start_workers(programs);
@@ -574,6 +605,7 @@ submit(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n)
             if (task) {
                 lw_programs_tasks_give(&programs->tasks, task);
             }
+            wait_for_memory(programs);
             break;
         }
         engine->room--;
@@ -677,6 +709,7 @@ destroy(struct lw_engine *engine)
     }
     lw_timers_disarm(&engine->host->timers, &programs->start_timer);
     lw_timers_disarm(&engine->host->timers, &programs->stop_timer);
+    lw_timers_disarm(&engine->host->timers, &programs->memory_timer);
     lw_programs_tasks_deinit(&programs->tasks);
     lw_free(programs->workers);
     lw_free(programs->name);
@@ -773,6 +806,7 @@ fill_config(struct programs *programs, const struct lw_programs_options *options
         .on_ready = on_ready,
         .on_answer = on_answer,
         .on_stray = on_stray,
+        .on_ending = on_ending,
         .on_end = on_end,
     };
 }
@@ -815,6 +849,7 @@ lw_programs_engine_create(struct lw_host *host, struct lw_completions *completio
     lw_list_init(&programs->suspects);
     lw_timer_init(&programs->start_timer, on_start_timer);
     lw_timer_init(&programs->stop_timer, on_stop_timer);
+    lw_timer_init(&programs->memory_timer, on_memory_timer);
     if (!copy_options(programs, name, options)) {
         destroy(&programs->engine);
         return LW_STATUS_NO_MEMORY;

@@ -138,6 +138,7 @@ enter_ending(struct lw_programs_worker *worker, enum lw_programs_cause cause, co
     lw_text_copy(worker->end.why, sizeof worker->end.why, why);
     worker->state = LW_PROGRAMS_ENDING;
     lw_timers_disarm(&worker->config->host->timers, &worker->timer);
+    worker->config->on_ending(worker);
 }
 
 void

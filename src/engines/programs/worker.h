@@ -60,6 +60,8 @@ struct lw_programs_config {
     /* Its answer is in the delivery; the task is in no list any more. */
     void (*on_answer)(struct lw_programs_worker *worker, struct lw_programs_task *task);
     void (*on_stray)(struct lw_programs_worker *worker);
+    /* It takes no more messages: it is ENDING. */
+    void (*on_ending)(struct lw_programs_worker *worker);
     /* The worker is IDLE; its open tasks are still in `open` and must be taken out. */
     void (*on_end)(struct lw_programs_worker *worker, const struct lw_programs_end *end);
 };

@@ -133,9 +133,10 @@ def obey(message):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(3600)
         case "child":
-            if os.fork() == 0:
+            child = os.fork()
+            if child == 0:
                 time.sleep(3600)
-            return answer
+            return answer | {"reply": str(child)}
         case "first-time":
             # Dies once, then is well: the marker is a file named by the test.
             if os.path.exists(words[1]):

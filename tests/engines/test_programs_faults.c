@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_programs_faults.c: programs that misbehave: that cannot start, die, hang, answer wrongly,
+ * close their pipes. In all of them a message is answered once, and only the guilty one is
+ * charged (P5, P10).
+ */
+#include "tests/support/test.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/engines/programs_world.h"
+
+static struct world *
+open_world(const char *script, const char *how, const char *argument,
+           struct lw_programs_options *over)
+{
+    struct world *world = world_create();
+    struct lw_programs_options options = programs_options(script, how);
+    const char *program[7] = { NULL };
+    if (over) {
+        over->program = options.program;
+        options = *over;
+    }
+    for (size_t i = 0; options.program[i]; i++) {
+        program[i] = options.program[i];
+        program[i + 1] = argument;
+    }
+    options.program = program;
+    programs_create(world, &options);
+    return world;
+}
+
+static struct world *
+open_obeying(uint32_t workers, uint32_t window, int64_t timeout_ms)
+{
+    struct lw_programs_options options = programs_options("obey.py", NULL);
+    options.workers = workers;
+    options.window = window;
+    options.timeout_ms = timeout_ms;
+    return open_world("obey.py", NULL, NULL, &options);
+}
+
+static const char *
+marker(void)
+{
+    static char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/laneway-test-%d", (int)getpid());
+    (void)unlink(path);
+    return path;
+}
+
+static void
+submit_all(struct world *world, const char *const *commands, size_t count)
+{
+    world_wait(world, world_engine_has_room);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(world_submit(world, world_delivery(world, commands[i])));
+    }
+}
+
+static size_t
+count_verdicts(const struct world *world, enum lw_verdict verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < world->delivery_count; i++) {
+        count += world->deliveries[i].verdict == verdict ? 1 : 0;
+    }
+    return count;
+}
+
+static size_t
+count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder)) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
+
+/* -- It cannot start -------------------------------------------------------------------------- */
+
+static void
+a_program_that_exits_at_once_takes_the_engine_down_and_says_why(void **state)
+{
+    struct world *world = open_world("manners.py", "exits", "2", NULL);
+    const struct lw_error *error = &world->engine->down_error;
+    (void)state;
+    world_wait(world, world_engine_is_down);
+    assert_int_equal(world->engine->room, 0);
+    assert_true(world->engine->has_changed);
+    assert_string_equal(error->code, "E0602");
+    assert_non_null(strstr(error->message, "handler \"obey\" cannot start: python3 -S "));
+    assert_non_null(strstr(error->message, "exits 2: exit 2 before its first answer"));
+    assert_string_equal(error->help,
+                        "pipeline orders is paused until it starts; 0 messages were consumed by "
+                        "this. Next try in 1s. Last output of the program:\n"
+                        "config.ini: no such file");
+    assert_false(world_submit(world, world_delivery(world, "ok")));
+    assert_int_equal(world->result_count, 0);
+    world_destroy(world);
+}
+
+static bool
+has_failed_twice(struct world *world)
+{
+    return strstr(world->engine->down_error.help, "Next try in 2s") != NULL;
+}
+
+static void
+it_is_tried_again_ever_more_slowly(void **state)
+{
+    struct world *world = open_world("manners.py", "exits", "1", NULL);
+    (void)state;
+    world_wait(world, world_engine_is_down);
+    uint64_t first = world->host->ops->refresh(world->host);
+    world_wait(world, has_failed_twice);
+    uint64_t between_ms = (world->host->ops->refresh(world->host) - first) / LW_MS;
+    assert_in_range(between_ms, 950, 5000);
+    assert_int_equal(world->engine->restarts, 1);
+    world_destroy(world);
+}
+
+static void
+a_program_that_does_not_exist_is_named(void **state)
+{
+    const char *program[] = { "/no/such/handler", "--fast", NULL };
+    struct world *world = world_create();
+    struct lw_programs_options options = programs_options("obey.py", NULL);
+    (void)state;
+    options.program = program;
+    options.pipeline = NULL;
+    programs_create(world, &options);
+    assert_true(world->engine->is_down);
+    assert_string_equal(world->engine->down_error.message,
+                        "handler \"obey\" cannot start: /no/such/handler --fast: No such file or "
+                        "directory");
+    assert_string_equal(world->engine->down_error.help,
+                        "its pipelines are paused until it starts; 0 messages were consumed by "
+                        "this. Next try in 1s.");
+    world_destroy(world);
+}
+
+static void
+a_working_directory_that_does_not_exist_is_a_failed_start(void **state)
+{
+    struct world *world = world_create();
+    struct lw_programs_options options = programs_options("obey.py", NULL);
+    (void)state;
+    options.directory = "/no/such/directory";
+    programs_create(world, &options);
+    assert_true(world->engine->is_down);
+    assert_non_null(strstr(world->engine->down_error.message, "No such file or directory"));
+    world_destroy(world);
+}
+
+static void
+a_program_that_is_never_ready_is_ended_after_its_time(void **state)
+{
+    struct lw_programs_options options = programs_options("manners.py", "silent");
+    (void)state;
+    options.start_timeout_ms = 300;
+    struct world *world = open_world("manners.py", "silent", NULL, &options);
+    world_wait(world, world_engine_is_down);
+    assert_non_null(strstr(world->engine->down_error.message,
+                           ": it did not say ready within 300ms"));
+    world_destroy(world);
+}
+
+static void
+wrong_greetings_are_failed_starts(void **state)
+{
+    static const char *const manners[][2] = {
+        { "future", ": it speaks protocol 2, this version speaks 1" },
+        { "no-object", "\"ready\" is not an object such as {\"protocol\":1}" },
+        { "early", ": it answered before it said ready" },
+        { "ready-exits", ": exit 0 right after it was ready" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof manners / sizeof manners[0]; i++) {
+        struct world *world = open_world("manners.py", manners[i][0], NULL, NULL);
+        world_wait(world, world_engine_is_down);
+        assert_non_null(strstr(world->engine->down_error.message, manners[i][1]));
+        world_destroy(world);
+    }
+}
+
+static void
+it_comes_up_again_when_it_can_start(void **state)
+{
+    struct world *world = open_world("manners.py", "once-broken", marker(), NULL);
+    (void)state;
+    world_wait(world, world_engine_is_down);
+    world_wait(world, world_engine_has_room);
+    assert_false(world->engine->is_down);
+    assert_true(world_has_logged(world, "handler.up"));
+    struct lw_delivery *delivery = world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_int_equal(delivery->verdict, LW_OK);
+    assert_int_equal(delivery->attempt, 1);
+    world_destroy(world);
+    (void)marker();
+}
+
+static void
+a_slow_start_and_garbage_before_ready_are_tolerated(void **state)
+{
+    struct world *slow = open_world("manners.py", "slow", "700", NULL);
+    (void)state;
+    world_run(slow, "ok");
+    world_wait_results(slow, 1);
+    assert_int_equal(slow->deliveries[0].verdict, LW_OK);
+    world_destroy(slow);
+    struct world *garbage = open_world("manners.py", "garbage", NULL, NULL);
+    world_run(garbage, "ok");
+    world_wait_results(garbage, 1);
+    assert_int_equal(garbage->deliveries[0].verdict, LW_OK);
+    assert_int_equal(garbage->engine->restarts, 0);
+    assert_int_equal(garbage->engine->stray_lines, 5);
+    world_destroy(garbage);
+}
+
+static void
+several_workers_are_started_only_when_the_first_is_ready(void **state)
+{
+    struct lw_programs_options options = programs_options("manners.py", "exits");
+    (void)state;
+    options.workers = 8;
+    struct world *world = open_world("manners.py", "exits", "3", &options);
+    world_wait(world, world_engine_is_down);
+    world_spend(world, 200);
+    size_t started = 0;
+    for (const char *at = world->log; (at = strstr(at, "handler.started")) != NULL; at++) {
+        started++;
+    }
+    assert_int_equal(started, 1);
+    world_destroy(world);
+}
+
+/* -- It dies ---------------------------------------------------------------------------------- */
+
+static void
+a_death_with_one_message_open_is_that_messages_error(void **state)
+{
+    struct world *world = open_obeying(1, 1, 10000);
+    (void)state;
+    struct lw_delivery *crash = world_run(world, "crash");
+    world_wait_results(world, 1);
+    struct lw_delivery *exit = world_run(world, "exit 3");
+    world_wait_results(world, 2);
+    struct lw_delivery *good = world_run(world, "ok");
+    world_wait_results(world, 3);
+    assert_int_equal(crash->verdict, LW_ERROR);
+    assert_int_equal(crash->outcome->signal, SIGKILL);
+    assert_false(crash->outcome->is_uncharged);
+    assert_string_equal(lw_delivery_reason(crash),
+                        "the handler's process ended: killed by signal 9 (SIGKILL)");
+    assert_string_equal(lw_delivery_reason(exit),
+                        "the handler's process ended: exit 3; last output: about to exit");
+    assert_int_equal(good->verdict, LW_OK);
+    assert_int_equal(world->engine->restarts, 2);
+    assert_false(world->engine->is_down);
+    world_destroy(world);
+}
+
+static void
+of_several_open_at_a_death_only_the_killer_is_charged(void **state)
+{
+    static const char *const commands[] = { "wait 30 ok", "ok", "crash", "ok", "reply yes" };
+    struct world *world = open_obeying(1, 5, 10000);
+    (void)state;
+    submit_all(world, commands, 5);
+    world_wait_results(world, 5);
+    world_spend(world, 100);
+    assert_int_equal(world->result_count, 5);
+    assert_int_equal(world->deliveries[2].verdict, LW_ERROR);
+    assert_int_equal(world->deliveries[2].outcome->signal, SIGKILL);
+    assert_int_equal(count_verdicts(world, LW_OK), 4);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(world->deliveries[i].attempt, 1);
+    }
+    world_destroy(world);
+}
+
+static bool
+has_room_for_eight(struct world *world)
+{
+    return world->engine->room == 8;
+}
+
+static void
+two_killers_in_one_window_are_found_one_by_one(void **state)
+{
+    static const char *const commands[] = { "exit 4", "ok", "crash", "ok" };
+    struct world *world = open_obeying(2, 4, 10000);
+    (void)state;
+    submit_all(world, commands, 4);
+    world_wait_results(world, 4);
+    assert_int_equal(world->deliveries[0].verdict, LW_ERROR);
+    assert_int_equal(world->deliveries[2].verdict, LW_ERROR);
+    assert_int_equal(count_verdicts(world, LW_OK), 2);
+    world_run(world, "ok");
+    world_wait_results(world, 5);
+    world_wait(world, has_room_for_eight);
+    world_destroy(world);
+}
+
+/* It dies of something else, such as a lack of memory: run alone, all of them are well. */
+static void
+suspects_that_are_innocent_are_not_charged(void **state)
+{
+    char command[96];
+    const char *commands[] = { "wait 20 ok", command, "ok" };
+    struct world *world = open_obeying(1, 3, 10000);
+    (void)state;
+    (void)snprintf(command, sizeof command, "first-time %s", marker());
+    submit_all(world, commands, 3);
+    world_wait_results(world, 3);
+    assert_int_equal(count_verdicts(world, LW_OK), 3);
+    assert_int_equal(world->engine->restarts, 1);
+    world_destroy(world);
+    (void)marker();
+}
+
+/* Without that, every retirement would cost the next message an attempt. */
+static void
+a_program_may_retire_after_some_messages(void **state)
+{
+    enum { COUNT = 40 };
+    struct lw_programs_options options = programs_options("manners.py", "retires");
+    (void)state;
+    options.workers = 2;
+    struct world *world = open_world("manners.py", "retires", "5", &options);
+    for (size_t i = 0; i < COUNT; i++) {
+        world_run(world, "ok");
+    }
+    world_wait_results(world, COUNT);
+    assert_int_equal(count_verdicts(world, LW_OK), COUNT);
+    assert_in_range(world->engine->restarts, 6, 8);
+    assert_false(world->engine->is_down);
+    world_destroy(world);
+}
+
+static void
+workers_killed_from_outside_lose_no_message_and_no_descriptor(void **state)
+{
+    enum { ROUNDS = 25 };
+    struct world *world = open_obeying(2, 1, 10000);
+    size_t before = 0;
+    (void)state;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        struct lw_delivery *asked = world_run(world, "pid");
+        world_wait_results(world, world->result_count + 1);
+        struct lw_output view;
+        lw_outcome_view(asked->outcome, 0, &view, NULL);
+        int pid = atoi(view.value.data);
+        assert_true(pid > 1);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        world_run(world, "ok");
+        world_run(world, "ok");
+        world_wait_results(world, world->delivery_count);
+        before = i == 2 ? count_descriptors() : before;
+    }
+    assert_int_equal(world->engine->restarts, ROUNDS);
+    assert_in_range(count_descriptors(), before - 10, before + 10);
+    /* One that was killed while it had read a message is charged; none is lost. */
+    assert_int_equal(world->result_count, 3 * ROUNDS);
+    world_destroy(world);
+}
+
+/* Dead or gone: an orphan stays a zombie where nobody reaps it. */
+static bool
+is_dead(int pid)
+{
+    char path[64];
+    char stat[256] = "";
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return true;
+    }
+    size_t size = fread(stat, 1, sizeof stat - 1, file);
+    stat[size] = '\0';
+    fclose(file);
+    const char *state = strrchr(stat, ')');
+    return state && state[2] == 'Z';
+}
+
+static void
+its_children_die_with_it(void **state)
+{
+    struct world *world = open_obeying(1, 1, 10000);
+    (void)state;
+    struct lw_delivery *asked = world_run(world, "child");
+    world_wait_results(world, 1);
+    struct lw_output view;
+    lw_outcome_view(asked->outcome, 0, &view, NULL);
+    int pid = atoi(view.value.data);
+    assert_false(is_dead(pid));
+    world->engine->ops->stop(world->engine, world->host->now + 3000 * LW_MS);
+    world_wait(world, world_engine_is_stopped);
+    for (int i = 0; i < 1000 && !is_dead(pid); i++) {
+        world_spend(world, 1);
+    }
+    assert_true(is_dead(pid));
+    world_destroy(world);
+}
+
+/* -- It hangs --------------------------------------------------------------------------------- */
+
+static void
+a_timeout_charges_the_late_one_and_not_its_neighbours(void **state)
+{
+    static const char *const commands[] = { "ok", "hold", "ok", "ok" };
+    struct world *world = open_obeying(1, 4, 300);
+    (void)state;
+    submit_all(world, commands, 4);
+    world_wait_results(world, 4);
+    assert_int_equal(world->deliveries[1].verdict, LW_ERROR);
+    assert_string_equal(lw_delivery_reason(&world->deliveries[1]), "timed out after 300ms");
+    assert_int_equal(count_verdicts(world, LW_OK), 3);
+    assert_int_equal(world->engine->restarts, 1);
+    world_destroy(world);
+}
+
+/* Four of 150 ms one after another take 600 ms, and none is late with 400. */
+static void
+the_clock_of_a_message_starts_when_those_before_it_are_answered(void **state)
+{
+    static const char *const commands[] = { "wait 150 ok", "wait 150 ok", "wait 150 ok",
+                                            "wait 150 ok" };
+    struct world *world = open_obeying(1, 4, 400);
+    (void)state;
+    submit_all(world, commands, 4);
+    world_wait_results(world, 4);
+    assert_int_equal(count_verdicts(world, LW_OK), 4);
+    assert_int_equal(world->engine->restarts, 0);
+    world_destroy(world);
+}
+
+static void
+one_that_ignores_term_is_killed(void **state)
+{
+    struct world *world = open_obeying(1, 1, 200);
+    (void)state;
+    struct lw_delivery *delivery = world_run(world, "stubborn");
+    uint64_t began = world->host->ops->refresh(world->host);
+    world_wait_results(world, 1);
+    uint64_t taken_ms = (world->host->ops->refresh(world->host) - began) / LW_MS;
+    assert_in_range(taken_ms, 5000, 9000);
+    assert_string_equal(lw_delivery_reason(delivery), "timed out after 200ms");
+    world_run(world, "ok");
+    world_wait_results(world, 2);
+    world_destroy(world);
+}
+
+static void
+a_stop_kills_one_that_ignores_everything(void **state)
+{
+    struct world *world = open_obeying(1, 2, 0);
+    static const char *const commands[] = { "stubborn", "ok" };
+    (void)state;
+    submit_all(world, commands, 2);
+    world_spend(world, 300);
+    uint64_t began = world->host->ops->refresh(world->host);
+    world->engine->ops->stop(world->engine, began + 600 * LW_MS);
+    world_wait(world, world_engine_is_stopped);
+    assert_in_range((world->host->ops->refresh(world->host) - began) / LW_MS, 550, 4000);
+    world_wait_results(world, 2);
+    assert_true(world->deliveries[0].outcome->is_uncharged);
+    assert_true(world->deliveries[1].outcome->is_uncharged);
+    world_destroy(world);
+}
+
+/* -- It closes its pipes ---------------------------------------------------------------------- */
+
+static void
+one_that_closes_its_output_is_ended(void **state)
+{
+    struct world *world = open_obeying(1, 1, 0);
+    (void)state;
+    struct lw_delivery *delivery = world_run(world, "mute");
+    world_wait_results(world, 1);
+    assert_int_equal(delivery->verdict, LW_ERROR);
+    assert_string_equal(lw_delivery_reason(delivery),
+                        "the handler's process ended: it closed its standard output");
+    world_run(world, "ok");
+    world_wait_results(world, 2);
+    world_destroy(world);
+}
+
+static bool
+has_restarted(struct world *world)
+{
+    return world->engine->restarts > 0;
+}
+
+/* Whether its line met a closed pipe or stayed in it: nobody has seen it. */
+static void
+a_message_that_was_never_read_is_not_charged(void **state)
+{
+    struct lw_programs_options options = programs_options("manners.py", "deaf");
+    (void)state;
+    options.timeout_ms = 400;
+    struct world *world = open_world("manners.py", "deaf", NULL, &options);
+    struct lw_delivery *delivery = world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_true(delivery->outcome->is_uncharged);
+    assert_true(world->engine->is_down);
+    world_destroy(world);
+}
+
+static void
+a_line_without_end_is_cut_off(void **state)
+{
+    struct world *world = open_obeying(1, 1, 0);
+    (void)state;
+    struct lw_delivery *large = world_run(world, "large 15000000");
+    world_wait_results(world, 1);
+    struct lw_delivery *huge = world_run(world, "huge 18");
+    world_wait_results(world, 2);
+    assert_int_equal(large->verdict, LW_OK);
+    world_run(world, "ok");
+    world_wait_results(world, 3);
+    assert_int_equal(huge->verdict, LW_ERROR);
+    assert_non_null(strstr(lw_delivery_reason(huge), "it wrote a line of more than 16 MiB"));
+    world_destroy(world);
+}
+
+/* -- It answers wrongly ----------------------------------------------------------------------- */
+
+static void
+an_answer_to_an_unknown_id_restarts_and_spares_the_others(void **state)
+{
+    static const char *const commands[] = { "ok", "unknown", "ok", "ok" };
+    struct world *world = open_obeying(1, 4, 10000);
+    (void)state;
+    submit_all(world, commands, 4);
+    world_wait_results(world, 4);
+    assert_int_equal(world->deliveries[1].verdict, LW_ERROR);
+    assert_non_null(strstr(lw_delivery_reason(&world->deliveries[1]), "which is not open"));
+    assert_int_equal(count_verdicts(world, LW_OK), 3);
+    assert_in_range(world->engine->restarts, 2, 3);
+    world_destroy(world);
+}
+
+static void
+a_second_answer_restarts_and_charges_nobody(void **state)
+{
+    struct world *world = open_obeying(1, 1, 10000);
+    (void)state;
+    world_run(world, "ok");
+    struct lw_delivery *twice = world_run(world, "twice");
+    world_wait_results(world, 2);
+    world_wait(world, has_restarted);
+    world_run(world, "ok");
+    world_wait_results(world, 3);
+    assert_int_equal(twice->verdict, LW_OK);
+    assert_int_equal(count_verdicts(world, LW_OK), 3);
+    assert_true(world_has_logged(world, "which is not open"));
+    world_destroy(world);
+}
+
+static void
+a_handler_that_never_answers_rightly_is_down_and_charges_nobody(void **state)
+{
+    struct world *world = open_world("manners.py", "wrong-ids", NULL, NULL);
+    (void)state;
+    struct lw_delivery *delivery = world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_true(delivery->outcome->is_uncharged);
+    assert_true(world->engine->is_down);
+    assert_non_null(strstr(world->engine->down_error.message, "which is not open"));
+    world_destroy(world);
+}
+
+static void
+after_faults_of_all_kinds_each_message_was_answered_once(void **state)
+{
+    static const char *const commands[] = { "ok",     "crash", "reply a", "unknown", "ok",
+                                            "exit 0", "twice", "exit 7",  "mute",    "ok",
+                                            "raw {\"id\":true,\"result\":\"ok\"}" };
+    enum { KINDS = sizeof commands / sizeof commands[0], ROUNDS = 4 };
+    struct world *world = open_obeying(3, 2, 2000);
+    (void)state;
+    for (size_t i = 0; i < ROUNDS * KINDS; i++) {
+        world_run(world, commands[i * 7 % KINDS]);
+    }
+    while (world->result_count < ROUNDS * KINDS) {
+        world_wait_results(world, world->result_count + 1);
+    }
+    world_spend(world, 50);
+    assert_int_equal(world->result_count, ROUNDS * KINDS);
+    assert_int_equal(world->running, 0);
+    for (size_t i = 0; i < ROUNDS * KINDS; i++) {
+        bool is_good = strcmp(commands[i * 7 % KINDS], "ok") == 0;
+        assert_true(!is_good || world->deliveries[i].verdict == LW_OK);
+    }
+    world_destroy(world);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_that_exits_at_once_takes_the_engine_down_and_says_why),
+        cmocka_unit_test(it_is_tried_again_ever_more_slowly),
+        cmocka_unit_test(a_program_that_does_not_exist_is_named),
+        cmocka_unit_test(a_working_directory_that_does_not_exist_is_a_failed_start),
+        cmocka_unit_test(a_program_that_is_never_ready_is_ended_after_its_time),
+        cmocka_unit_test(wrong_greetings_are_failed_starts),
+        cmocka_unit_test(it_comes_up_again_when_it_can_start),
+        cmocka_unit_test(a_slow_start_and_garbage_before_ready_are_tolerated),
+        cmocka_unit_test(several_workers_are_started_only_when_the_first_is_ready),
+        cmocka_unit_test(a_death_with_one_message_open_is_that_messages_error),
+        cmocka_unit_test(of_several_open_at_a_death_only_the_killer_is_charged),
+        cmocka_unit_test(two_killers_in_one_window_are_found_one_by_one),
+        cmocka_unit_test(suspects_that_are_innocent_are_not_charged),
+        cmocka_unit_test(a_program_may_retire_after_some_messages),
+        cmocka_unit_test(workers_killed_from_outside_lose_no_message_and_no_descriptor),
+        cmocka_unit_test(its_children_die_with_it),
+        cmocka_unit_test(a_timeout_charges_the_late_one_and_not_its_neighbours),
+        cmocka_unit_test(the_clock_of_a_message_starts_when_those_before_it_are_answered),
+        cmocka_unit_test(one_that_ignores_term_is_killed),
+        cmocka_unit_test(a_stop_kills_one_that_ignores_everything),
+        cmocka_unit_test(one_that_closes_its_output_is_ended),
+        cmocka_unit_test(a_message_that_was_never_read_is_not_charged),
+        cmocka_unit_test(a_line_without_end_is_cut_off),
+        cmocka_unit_test(an_answer_to_an_unknown_id_restarts_and_spares_the_others),
+        cmocka_unit_test(a_second_answer_restarts_and_charges_nobody),
+        cmocka_unit_test(a_handler_that_never_answers_rightly_is_down_and_charges_nobody),
+        cmocka_unit_test(after_faults_of_all_kinds_each_message_was_answered_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
