@@ -15,10 +15,12 @@
 
 #include "base/assert.h"
 #include "base/fault.h"
-#include "base/inside.h"
+#include "dispatcher/direct.h"
 #include "dispatcher/settle_plain.h"
 
 #define STEP_BUDGET 4096 /* deliveries received or started before others get the thread */
+#define STEP_TIME_NS (2 * LW_MS)
+#define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define EVENT_BATCH 64
 #define DETACH_DELAY_MS 1000
 #define PINNED_BYTES_MAX (1024 * 1024)
@@ -150,51 +152,10 @@ update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
     }
 }
 
-static inline bool
-is_plain(const struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
+static inline void
+run(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
-    return !dispatcher->is_observed && delivery->verdict == LW_OK &&
-           delivery->partition->is_plain &&
-           (!delivery->outcome ||
-            (delivery->outcome->output_count == 0 && !delivery->outcome->is_uncharged));
-}
-
-static void finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-                       struct lw_delivery *delivery);
-
-LW_INLINE void
-finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
-{
-    struct lw_stream *stream = lw_stream_of(delivery);
-    if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_late, 1)) {
-        lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
-        stream->counters.results[LW_OK]++;
-        lw_settle_plain(dispatcher, stream, delivery);
-    } else {
-        finish_any(dispatcher, stream, delivery);
-    }
-}
-
-/* A blocking handler of the loop engine: called here, its answer is taken at once. */
-LW_INLINE void
-run_direct(struct lw_dispatcher *dispatcher, struct lw_engine *engine,
-           struct lw_delivery *delivery)
-{
-    lw_delivery_begin_direct(delivery, dispatcher->host->now, engine->direct_timeout_ns);
-    lw_stream_of(delivery)->counters.started++;
-    lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
-    const void *before = lw_inside_enter(delivery);
-    enum lw_verdict verdict = engine->direct(delivery, engine->direct_user);
-    lw_inside_leave(before);
-    /* PENDING or no verdict at all is a mistake of a blocking handler: an error. */
-    delivery->verdict = (uint8_t)((unsigned)verdict <= LW_ERROR ? verdict : LW_ERROR);
-    finish(dispatcher, delivery);
-}
-
-static void
-run_by_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine,
-              struct lw_delivery *delivery)
-{
+    struct lw_engine *engine = delivery->subscription->engine;
     lw_delivery_begin_run(delivery, dispatcher->host->now);
     lw_stream_of(delivery)->counters.started++;
     lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
@@ -203,17 +164,6 @@ run_by_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine,
     }
     if (__builtin_expect(engine->room == 0 || engine->has_changed, 0)) {
         update_engine(dispatcher, engine);
-    }
-}
-
-LW_INLINE void
-run(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
-{
-    struct lw_engine *engine = delivery->subscription->engine;
-    if (__builtin_expect(engine->direct != NULL, 1)) {
-        run_direct(dispatcher, engine, delivery);
-    } else {
-        run_by_engine(dispatcher, engine, delivery);
     }
 }
 
@@ -338,6 +288,9 @@ lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *de
         return;
     case LW_ACTION_STOP:
         stop_by_policy(dispatcher, delivery);
+        if (dispatcher->phase >= LW_PHASE_DRAINING) {
+            lw_shutdown_give_back(dispatcher, delivery);
+        }
         return;
     }
 }
@@ -385,9 +338,9 @@ lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now)
 }
 
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
-static void
-finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-           struct lw_delivery *delivery)
+void
+lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                         struct lw_delivery *delivery)
 {
     lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
     lw_history_note(dispatcher, LW_HISTORY_RETURNED, delivery, delivery->verdict, 0);
@@ -415,6 +368,29 @@ finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
         return;
     }
     judge(dispatcher, stream, delivery);
+}
+
+static inline bool
+is_plain(const struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
+{
+    return !dispatcher->is_observed && delivery->verdict == LW_OK &&
+           delivery->partition->is_plain &&
+           (!delivery->outcome ||
+            (delivery->outcome->output_count == 0 && !delivery->outcome->is_uncharged));
+}
+
+
+LW_INLINE void
+finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_late, 1)) {
+        lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
+        stream->counters.results[LW_OK]++;
+        lw_settle_plain(dispatcher, stream, delivery);
+    } else {
+        lw_dispatcher_finish_any(dispatcher, stream, delivery);
+    }
 }
 
 static uint32_t
@@ -445,9 +421,9 @@ take_done(struct lw_dispatcher *dispatcher)
 
 /* -- admit ---------------------------------------------------------------------------------- */
 
-static inline void
-begin_delivery(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-               struct lw_partition *partition, struct lw_delivery *delivery)
+void
+lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                    struct lw_partition *partition, struct lw_delivery *delivery)
 {
     delivery->subscription = &stream->subscription;
     delivery->partition = partition;
@@ -460,40 +436,26 @@ begin_delivery(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     lw_delivery_move(delivery, LW_STATE_FREE, LW_STATE_QUEUED);
     lw_list_push(&partition->held, &delivery->held);
     partition->held_count++;
-}
-
-/*
- * The ledger opens the position, the key chooses the lane. What would be chosen at once starts at
- * once, and a handler that answered at once is done before the next message is looked at: the
- * whole path of such a message is one pass over warm memory.
- */
-static void
-admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery,
-      bool is_alone)
-{
-    uint32_t slot = delivery->message.slot;
-    struct lw_partition *partition = slot < stream->slot_count ? stream->slots[slot] : NULL;
-    lw_assert(partition != NULL);
-    begin_delivery(dispatcher, stream, partition, delivery);
     if (!partition->oldest_pinned) {
         partition->oldest_pinned = delivery;
     } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
                PINNED_BYTES_MAX) {
         detach_old(dispatcher, partition);
     }
+}
+
+/* The ledger opens the position, the key chooses the lane. */
+static void
+admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_partition *partition,
+      struct lw_delivery *delivery)
+{
+    lw_dispatcher_begin(dispatcher, stream, partition, delivery);
     lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
     if (partition->has_ledger && !lw_assignment_open(delivery)) {
         return;
     }
-    switch (lw_scheduler_admit_or_start(&dispatcher->scheduler, delivery, is_alone)) {
-    case LW_ADMITTED_WAITS:
-        return;
-    case LW_ADMITTED_STARTS:
-        run(dispatcher, delivery);
-        return;
-    case LW_ADMITTED_NOT:
+    if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
         lw_assignment_stash(delivery);
-        return;
     }
 }
 
@@ -522,13 +484,16 @@ may_start_directly(const struct lw_dispatcher *dispatcher, const struct lw_strea
            (first->rank == own->rank && own->is_in && own->link.next == own->link.prev);
 }
 
-/* Admits a batch in order; limits and counts are charged once for all of it. */
+/*
+ * Admits a batch in order; limits and counts are charged once for all of it. What would be
+ * chosen at once, by a handler that answers at once, takes the short way (direct.h).
+ */
 static void
 admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
             struct lw_message *const messages[], uint32_t count)
 {
+    struct lw_direct direct;
     uint64_t bytes = 0;
-    bool is_alone = may_start_directly(dispatcher, stream);
     for (uint32_t i = 0; i < count; i++) {
         bytes += messages[i]->key.size + messages[i]->value.size;
     }
@@ -538,10 +503,38 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     if (stream->subscription.queued == 0) {
         stream->subscription.waiting_since = dispatcher->host->now;
     }
+    lw_direct_begin(&direct, dispatcher, stream, may_start_directly(dispatcher, stream));
     for (uint32_t i = 0; i < count; i++) {
-        admit(dispatcher, stream, LW_CONTAINER(messages[i], struct lw_delivery, message),
-              is_alone);
+        struct lw_delivery *delivery =
+            LW_CONTAINER(messages[i], struct lw_delivery, message);
+        uint32_t slot = delivery->message.slot;
+        lw_assert(slot < stream->slot_count && stream->slots[slot] != NULL);
+        struct lw_partition *partition = stream->slots[slot];
+        if (!lw_direct_try(&direct, partition, delivery)) {
+            admit(dispatcher, stream, partition, delivery);
+        }
     }
+    lw_direct_end(&direct);
+}
+
+/*
+ * Handlers on the loop thread ran inside the batch: the next one is as large as fits the time,
+ * since a better message is only seen between batches. Others do not run here: full batches.
+ */
+static void
+adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t count)
+{
+    if (!stream->subscription.engine->direct) {
+        stream->batch_max = LW_RECEIVE_BATCH;
+        return;
+    }
+    uint64_t before = dispatcher->host->now;
+    uint64_t took = dispatcher->host->ops->refresh(dispatcher->host) - before;
+    uint64_t fits = took > 0 ? BATCH_TIME_NS * count / took : LW_RECEIVE_BATCH;
+    uint64_t most = (uint64_t)stream->batch_max * 2;
+    fits = fits < most ? fits : most;
+    fits = fits < LW_RECEIVE_BATCH ? fits : LW_RECEIVE_BATCH;
+    stream->batch_max = fits > 0 ? (uint32_t)fits : 1;
 }
 
 /* One batch of one stream. Returns how many came. */
@@ -551,7 +544,7 @@ receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     uint32_t wanted = room_of(stream);
     bool was_dry = is_dry(stream) &&
                    dispatcher->scheduler.busy_slots < dispatcher->scheduler.slots;
-    wanted = take_spares(dispatcher, wanted < LW_RECEIVE_BATCH ? wanted : LW_RECEIVE_BATCH);
+    wanted = take_spares(dispatcher, wanted < stream->batch_max ? wanted : stream->batch_max);
     struct lw_message *messages[LW_RECEIVE_BATCH];
     dispatcher->spare_count -= wanted;
     memcpy(messages, &dispatcher->spare[dispatcher->spare_count], wanted * sizeof(*messages));
@@ -568,6 +561,9 @@ receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
         admit_batch(dispatcher, stream, messages, count);
         lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
                           dispatcher->host->now);
+    }
+    if (count > 0) {
+        adapt_batch(dispatcher, stream, count);
     }
     if (was_dry && count == wanted && count > 0 && stream->has_more) {
         lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
@@ -621,7 +617,8 @@ fill_slots(struct lw_dispatcher *dispatcher, uint32_t budget)
     if (dispatcher->phase > LW_PHASE_DRAINING) {
         return 0;
     }
-    while (scheduler->busy_slots < scheduler->slots && count < budget) {
+    while (scheduler->busy_slots < scheduler->slots && count < budget &&
+           dispatcher->host->now < dispatcher->step_until) {
         struct lw_stream *stream = receive_before_choice(dispatcher);
         if (stream) {
             count += receive(dispatcher, stream);
@@ -723,6 +720,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
 {
     uint32_t used = 0;
     uint32_t moved;
+    dispatcher->step_until = now + STEP_TIME_NS;
     dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         take_events(dispatcher, dispatcher->links[i]);
@@ -734,7 +732,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
         moved += fill_slots(dispatcher, STEP_BUDGET);
         moved += take_done(dispatcher);
         used += moved;
-    } while (moved > 0 && used < STEP_BUDGET);
+    } while (moved > 0 && used < STEP_BUDGET && dispatcher->host->now < dispatcher->step_until);
     used += top_up(dispatcher, STEP_BUDGET);
     note_behind(dispatcher);
     tell_demand(dispatcher);
@@ -742,6 +740,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     flush_engines(dispatcher);
     dispatcher->transitions += used;
     lw_shutdown_step(dispatcher);
-    bool has_work = used >= STEP_BUDGET || dispatcher->completions.done.first != NULL;
-    return has_work ? now : LW_NEVER;
+    bool has_work = used >= STEP_BUDGET || dispatcher->completions.done.first != NULL ||
+                    dispatcher->host->now >= dispatcher->step_until;
+    return has_work ? dispatcher->host->now : LW_NEVER;
 }

@@ -23,16 +23,17 @@ set_phase(struct lw_dispatcher *dispatcher, enum lw_phase phase)
 
 typedef void (*delivery_fn)(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 
+/* Backwards: giving one back takes later ones of its lane along, never earlier ones. */
 static void
 each_of_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition,
                   delivery_fn fn)
 {
     partition->held_count++; /* keeps it alive over the walk */
-    struct lw_list *node = partition->held.next;
+    struct lw_list *node = partition->held.prev;
     while (node != &partition->held) {
-        struct lw_list *next = node->next;
+        struct lw_list *before = node->prev;
         fn(dispatcher, LW_CONTAINER(node, struct lw_delivery, held));
-        node = next;
+        node = before;
     }
     partition->held_count--;
     lw_assignment_release(partition);
@@ -79,11 +80,25 @@ is_stashed(const struct lw_delivery *delivery)
     return false;
 }
 
-void
-lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+static void
+give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     dispatcher->given_back++;
     lw_settle(dispatcher, delivery, LW_SETTLED_GIVEN_BACK, 0);
+}
+
+/* What waits behind it for the same key goes too: it must not overtake. */
+void
+lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_lane *lane = delivery->lane;
+    while (lane && lane->waiting.first) {
+        struct lw_delivery *later =
+            LW_CONTAINER(lane->waiting.first, struct lw_delivery, link);
+        lw_scheduler_remove(&dispatcher->scheduler, later);
+        give_back(dispatcher, later);
+    }
+    give_back(dispatcher, delivery);
 }
 
 static void
