@@ -146,10 +146,10 @@ class Backlog:
         elif self.in_hand[topic] < self.max_in_flight * 0.7:
             self.is_full[topic] = False
 
-    def is_inverted(self, topic):
+    def is_inverted(self, topic, waiting):
         own = self.priorities[topic]
         return any(
-            self.left[other] > 0 and not self.is_full[other]
+            self.left[other] > 0 and not self.is_full[other] and not waiting[other]
             for other, priority in self.priorities.items()
             if priority < own
         )
@@ -157,19 +157,21 @@ class Backlog:
 
 def backlog_inversions(events, totals, priorities, places, max_in_flight=1000):
     """Returns (inverted, judged): starts of a lower topic while a better one, not at its limits,
-    had messages not yet received; judged from the first start after each of `places` (topic,
-    partition with backlog) has delivered."""
+    had messages not yet received. Judged from the first start after each partition of the best
+    topic has delivered; against another topic as soon as each of its own has."""
     backlog = Backlog(totals, priorities, max_in_flight)
-    best = min(priorities.values())
-    waiting, inverted, judged = set(places), 0, 0
+    best = min(priorities, key=priorities.get)
+    waiting = {topic: {p for t, p in places if t == topic} for topic in priorities}
+    inverted = judged = 0
     for event in events:
         backlog.note(event)
-        if event["kind"] == "received":
-            waiting.discard((event["topic"], event["partition"]))
-        elif event["kind"] == "started" and not waiting:
-            if priorities.get(event["topic"], best) > best:
-                judged += 1
-                inverted += backlog.is_inverted(event["topic"])
+        topic = event["topic"]
+        if event["kind"] == "received" and topic in waiting:
+            waiting[topic].discard(event["partition"])
+        elif event["kind"] == "started" and not waiting[best] and priorities.get(topic):
+            is_lower = priorities[topic] > priorities[best]
+            judged += is_lower
+            inverted += is_lower and backlog.is_inverted(topic, waiting)
     return inverted, judged
 
 
