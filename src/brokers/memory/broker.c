@@ -51,15 +51,13 @@ each_member(struct lw_memory_broker *broker, member_fn fn)
 void
 lw_memory_broker_poke(struct lw_memory_broker *broker)
 {
-    if (!broker->is_vanished) {
-        lw_host_defer(broker->base.host, &broker->deferred);
-    }
+    lw_host_defer(broker->base.host, &broker->deferred);
 }
 
 static void
 arm(struct lw_memory_broker *broker, uint64_t due)
 {
-    if (due < broker->timer.due && !broker->is_vanished) {
+    if (due < broker->timer.due) {
         lw_timers_arm(&broker->base.host->timers, &broker->timer, due);
     }
 }
@@ -133,7 +131,8 @@ earliest(uint64_t a, uint64_t b)
 static void
 turn(struct lw_memory_broker *broker, uint64_t now)
 {
-    if (broker->state == LW_MEMORY_BROKER_CLOSED || broker->is_vanished) {
+    if (broker->state == LW_MEMORY_BROKER_CLOSED ||
+        broker->state == LW_MEMORY_BROKER_VANISHED) {
         return;
     }
     lw_memory_hub_advance(broker->hub, now);
@@ -270,19 +269,28 @@ lw_memory_broker_detach(struct lw_memory_broker *broker, bool is_dead)
     }
 }
 
+/* Says LOST for everything that it has; the generations of one are said once each. */
+static void
+lose_all(struct lw_memory_source *source)
+{
+    if (!source->member) {
+        lose_slots(source);
+    }
+}
+
 void
 lw_memory_broker_vanish(struct lw_broker *base, bool is_applied)
 {
     struct lw_memory_broker *broker = lw_memory_broker_of(base);
-    if (broker->state == LW_MEMORY_BROKER_UP) {
-        lw_memory_producer_end(broker, true, is_applied);
-        lw_memory_commit_end(broker, is_applied);
-    }
+    bool is_reached = broker->state == LW_MEMORY_BROKER_UP;
+    lw_memory_producer_end(broker, is_applied && is_reached);
+    lw_memory_commit_end(broker, is_applied && is_reached);
+    each_source(broker, lose_all);
+    each_member(broker, lw_memory_member_say_lost);
     lw_memory_broker_detach(broker, true);
-    broker->state = LW_MEMORY_BROKER_CLOSED;
-    broker->is_vanished = true;
+    broker->state = LW_MEMORY_BROKER_VANISHED;
+    each_source(broker, lw_memory_source_update);
     lw_timers_disarm(&base->host->timers, &broker->timer);
-    lw_list_remove(&broker->deferred.link);
 }
 
 struct lw_memory_hub *

@@ -16,10 +16,10 @@ const struct lw_broker_ops *lw_memory_broker_ops(void);
 /* The hub of a broker that was made by that table. */
 struct lw_memory_hub *lw_memory_broker_hub(struct lw_broker *broker);
 /*
- * For tests of crashes: the process of this broker died just now. Its publications and commit in
- * flight arrive (is_applied) or do not; nothing is answered any more, its group waits for its
- * session to end. Destroying it is all that is allowed after that; held messages stay valid
- * until then.
+ * For tests of crashes: to the hub, the process of this broker died just now. Its publications
+ * and commit in flight arrive (is_applied) or do not; its group waits for its session to end.
+ * The broker itself stays a broker, so that what uses it can be ended in order: it says LOST for
+ * all that it had and UNKNOWN for what was in flight, accepts and delivers nothing, and closes.
  */
 void lw_memory_broker_vanish(struct lw_broker *broker, bool is_applied);
 

@@ -99,6 +99,11 @@ store(struct lw_memory_hub *hub, const struct lw_memory_commit *commit)
                                    NULL) != LW_STATUS_OK) {
             return LW_STATUS_UNAVAILABLE;
         }
+        if (hub->observer.committed) {
+            hub->observer.committed(entry->member->group->name, entry->partition->topic->name,
+                                    entry->partition->number, entry->position,
+                                    hub->observer.user);
+        }
     }
     return LW_STATUS_OK;
 }
@@ -131,8 +136,13 @@ lw_memory_commit_due(const struct lw_memory_broker *broker)
 void
 lw_memory_commit_end(struct lw_memory_broker *broker, bool is_stored)
 {
-    if (broker->commit.is_in_flight && is_stored) {
+    if (!broker->commit.is_in_flight) {
+        return;
+    }
+    if (is_stored) {
         (void)store(broker->hub, &broker->commit);
     }
     broker->commit.is_in_flight = false;
+    struct lw_event event = { .kind = LW_EVENT_COMMITTED, .status = LW_STATUS_UNKNOWN };
+    lw_memory_events_push(broker, &event);
 }

@@ -9,7 +9,7 @@ enum lw_status lw_memory_commit_begin(struct lw_memory_broker *broker,
                                       const struct lw_commit_item *items, size_t n);
 void lw_memory_commit_advance(struct lw_memory_broker *broker, uint64_t now);
 uint64_t lw_memory_commit_due(const struct lw_memory_broker *broker);
-/* Ends it without an answer, stored or not. */
+/* Ends it with the answer UNKNOWN, stored or not. */
 void lw_memory_commit_end(struct lw_memory_broker *broker, bool is_stored);
 
 #endif

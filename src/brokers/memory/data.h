@@ -61,6 +61,7 @@ struct lw_memory_hub {
     struct lw_list brokers;
     struct lw_list faults;
     struct lw_memory_stats stats;
+    struct lw_memory_observer observer;
     uint64_t visit;
     uint64_t last_member_id;
     uint32_t stalled_count; /* of topics */
@@ -248,10 +249,11 @@ struct lw_memory_events {
 };
 
 enum lw_memory_broker_state {
-    LW_MEMORY_BROKER_NEW,        /* next: CONNECTING by start, CLOSED */
-    LW_MEMORY_BROKER_CONNECTING, /* next: UP when its time has come and the hub is there, CLOSED */
-    LW_MEMORY_BROKER_UP,         /* next: DOWN, CLOSED */
-    LW_MEMORY_BROKER_DOWN,       /* the hub cannot be reached; next: UP, CLOSED */
+    LW_MEMORY_BROKER_NEW,        /* next: CONNECTING by start, VANISHED, CLOSED */
+    LW_MEMORY_BROKER_CONNECTING, /* next: UP in its time if the hub is there, VANISHED, CLOSED */
+    LW_MEMORY_BROKER_UP,         /* next: DOWN, VANISHED, CLOSED */
+    LW_MEMORY_BROKER_DOWN,       /* the hub cannot be reached; next: UP, VANISHED, CLOSED */
+    LW_MEMORY_BROKER_VANISHED,   /* its process is dead for the hub; next: CLOSED */
     LW_MEMORY_BROKER_CLOSED      /* end */
 };
 
@@ -262,7 +264,6 @@ struct lw_memory_broker {
     char *name;
     enum lw_memory_broker_state state;
     bool is_stopping; /* stop_sources */
-    bool is_vanished;
     uint64_t connect_at;
     struct lw_list sources;
     uint64_t sources_due; /* no source has work of its own before */

@@ -131,6 +131,12 @@ lw_memory_hub_stats(const struct lw_memory_hub *hub)
     return hub->stats;
 }
 
+void
+lw_memory_hub_observe(struct lw_memory_hub *hub, const struct lw_memory_observer *observer)
+{
+    hub->observer = *observer;
+}
+
 /* -- Topics and their contents ---------------------------------------------------------------- */
 
 static struct lw_memory_partition *
@@ -252,18 +258,7 @@ show_partition(const struct lw_memory_partition *partition, lw_memory_view_fn fn
     struct lw_memory_cursor cursor = lw_memory_log_seek(&partition->log, partition->log.start);
     const struct lw_memory_record *record;
     while ((record = lw_memory_log_peek(&partition->log, &cursor, &chunk)) != NULL) {
-        struct lw_memory_view view = {
-            .topic = partition->topic->name,
-            .partition = partition->number,
-            .position = record->position,
-            .key = record->key,
-            .ordering_key = record->ordering_key,
-            .value = record->value,
-            .headers = record->headers,
-            .header_count = record->header_count,
-            .timestamp_ms = record->timestamp_ms,
-            .event_time_ms = record->event_time_ms,
-        };
+        struct lw_memory_view view = lw_memory_partition_view(partition, record);
         if (fn) {
             fn(&view, user);
         }

@@ -140,6 +140,16 @@ const char *lw_memory_hub_owner(const struct lw_memory_hub *hub, const char *gro
 uint64_t lw_memory_hub_backlog(const struct lw_memory_hub *hub, const char *subscription,
                                const char *topic);
 
+/* Told at once of what the hub stores; for tests. Either may be NULL. */
+struct lw_memory_observer {
+    void (*appended)(const struct lw_memory_view *view, void *user);
+    void (*committed)(const char *group, const char *topic, int32_t partition, int64_t position,
+                      void *user);
+    void *user;
+};
+void
+lw_memory_hub_observe(struct lw_memory_hub *hub, const struct lw_memory_observer *observer);
+
 struct lw_memory_stats {
     uint64_t published; /* receipts with ok, and direct publications */
     uint64_t refused;

@@ -31,7 +31,7 @@ lw_memory_hub_host(const struct lw_memory_hub *hub)
     for (struct lw_list *node = head->next; node != head; node = node->next) {
         const struct lw_memory_broker *broker = LW_CONTAINER(node, struct lw_memory_broker,
                                                              link);
-        if (!broker->is_vanished) {
+        if (broker->state < LW_MEMORY_BROKER_VANISHED) {
             return broker->base.host;
         }
     }
@@ -200,7 +200,7 @@ lw_memory_hub_lose(struct lw_memory_hub *hub, const char *name)
 {
     for (struct lw_list *node = hub->brokers.next; node != &hub->brokers; node = node->next) {
         struct lw_memory_broker *broker = LW_CONTAINER(node, struct lw_memory_broker, link);
-        if (strcmp(broker->name, name) == 0 && !broker->is_vanished) {
+        if (strcmp(broker->name, name) == 0 && broker->state == LW_MEMORY_BROKER_UP) {
             lw_memory_broker_lose(broker);
         }
     }

@@ -271,6 +271,12 @@ lose_slot(struct lw_memory_slot *slot, uint64_t generation)
 }
 
 void
+lw_memory_member_say_lost(struct lw_memory_member *member)
+{
+    each_slot(member, lose_slot, 0);
+}
+
+void
 lw_memory_member_lose(struct lw_memory_member *member)
 {
     each_slot(member, lose_slot, 0);

@@ -21,7 +21,9 @@ void lw_memory_member_revoke_slot(struct lw_memory_slot *slot, uint64_t now);
 bool lw_memory_member_answer(struct lw_memory_member *member, uint64_t generation);
 /* Overran its revoke: loses its place without a sign. */
 void lw_memory_member_expel(struct lw_memory_member *member);
-/* Loses everything at once, says so, and joins again. */
+/* Loses everything at once and says so. */
+void lw_memory_member_say_lost(struct lw_memory_member *member);
+/* The same, and joins again. */
 void lw_memory_member_lose(struct lw_memory_member *member);
 /* May take part in an assignment, and be believed when it commits. */
 bool lw_memory_member_is_active(const struct lw_memory_member *member);

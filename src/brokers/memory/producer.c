@@ -55,7 +55,7 @@ static bool
 has_room(const struct lw_memory_broker *broker)
 {
     const struct lw_memory_hub *hub = broker->hub;
-    return broker->state != LW_MEMORY_BROKER_CLOSED && !hub->has_no_room &&
+    return broker->state < LW_MEMORY_BROKER_VANISHED && !hub->has_no_room &&
            broker->producer.count < hub->options.publish_queue_max;
 }
 
@@ -213,16 +213,12 @@ lw_memory_producer_due(const struct lw_memory_broker *broker)
 }
 
 void
-lw_memory_producer_end(struct lw_memory_broker *broker, bool is_silent, bool is_stored)
+lw_memory_producer_end(struct lw_memory_broker *broker, bool is_stored)
 {
     while (broker->producer.count > 0) {
         struct lw_memory_pending pending = pop(&broker->producer);
         pending.is_stored = pending.is_stored && is_stored;
-        if (!is_silent) {
-            pending.status = LW_STATUS_UNKNOWN;
-            finish(broker, pending);
-        } else if (pending.is_stored) {
-            (void)store(broker, pending.publication);
-        }
+        pending.status = LW_STATUS_UNKNOWN;
+        finish(broker, pending);
     }
 }

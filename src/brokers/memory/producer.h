@@ -10,7 +10,7 @@ size_t lw_memory_producer_publish(struct lw_memory_broker *broker,
 /* Stores what is due and sends the receipts; tells of room. */
 void lw_memory_producer_advance(struct lw_memory_broker *broker, uint64_t now);
 uint64_t lw_memory_producer_due(const struct lw_memory_broker *broker);
-/* Ends all that waits: receipts UNKNOWN; or, without receipts (is_silent), stored or not. */
-void lw_memory_producer_end(struct lw_memory_broker *broker, bool is_silent, bool is_stored);
+/* Ends all that waits with receipts UNKNOWN, stored or not. */
+void lw_memory_producer_end(struct lw_memory_broker *broker, bool is_stored);
 
 #endif

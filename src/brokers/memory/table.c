@@ -229,7 +229,7 @@ close_broker(struct lw_broker *base)
     if (broker->state == LW_MEMORY_BROKER_CLOSED) {
         return;
     }
-    lw_memory_producer_end(broker, false, broker->state == LW_MEMORY_BROKER_UP);
+    lw_memory_producer_end(broker, broker->state == LW_MEMORY_BROKER_UP);
     lw_memory_commit_end(broker, false);
     lw_memory_broker_detach(broker, false);
     broker->state = LW_MEMORY_BROKER_CLOSED;
@@ -275,7 +275,7 @@ commit(struct lw_broker *base, const struct lw_commit_item *items, size_t n)
 {
     struct lw_memory_broker *broker = lw_memory_broker_of(base);
     lw_assert(broker->hub->options.mode == LW_MEMORY_POSITION);
-    if (broker->state == LW_MEMORY_BROKER_CLOSED) {
+    if (broker->state >= LW_MEMORY_BROKER_VANISHED) {
         return LW_STATUS_CLOSED;
     }
     return lw_memory_commit_begin(broker, items, n);

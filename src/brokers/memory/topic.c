@@ -140,6 +140,24 @@ lw_memory_partition_wake(struct lw_memory_partition *partition)
     }
 }
 
+struct lw_memory_view
+lw_memory_partition_view(const struct lw_memory_partition *partition,
+                         const struct lw_memory_record *record)
+{
+    return (struct lw_memory_view){
+        .topic = partition->topic->name,
+        .partition = partition->number,
+        .position = record->position,
+        .key = record->key,
+        .ordering_key = record->ordering_key,
+        .value = record->value,
+        .headers = record->headers,
+        .header_count = record->header_count,
+        .timestamp_ms = record->timestamp_ms,
+        .event_time_ms = record->event_time_ms,
+    };
+}
+
 static int32_t
 choose(struct lw_memory_topic *topic, const struct lw_memory_item *item)
 {
@@ -196,6 +214,10 @@ lw_memory_topic_append(struct lw_memory_hub *hub, struct lw_memory_topic *topic,
     struct lw_host *host = lw_memory_hub_host(hub);
     record->visible_at = visible_at(hub, item, host ? host->now : 0);
     record->timestamp_ms = host ? host->ops->wall_ms(host) : 0;
+    if (hub->observer.appended) {
+        struct lw_memory_view view = lw_memory_partition_view(partition, record);
+        hub->observer.appended(&view, hub->observer.user);
+    }
     if (ret_partition) {
         *ret_partition = partition->number;
     }

@@ -22,6 +22,8 @@ lw_memory_topic_partition(const struct lw_memory_topic *topic,
 enum lw_status lw_memory_topic_append(struct lw_memory_hub *hub, struct lw_memory_topic *topic,
                                       const struct lw_memory_item *item, int32_t *ret_partition,
                                       int64_t *ret_position);
+struct lw_memory_view lw_memory_partition_view(const struct lw_memory_partition *partition,
+                                               const struct lw_memory_record *record);
 void lw_memory_partition_wake(struct lw_memory_partition *partition);
 
 #endif
