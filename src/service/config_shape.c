@@ -92,11 +92,13 @@ check_required(struct lw_node *map, struct lw_diagnostics *diagnostics)
 {
     char path[PATH_BYTES_MAX];
     struct lw_option_walk walk;
+    struct lw_place place = *lw_node_name_place(map);
+    place.line = map->parent ? place.line : 0;
     lw_option_walk_start(&walk, map->rows, LW_WALK_FLAT);
     while (lw_option_walk_next(&walk)) {
         if (walk.row->is_required && !lw_node_child(map, walk.row->name)) {
             struct lw_diagnostic *item = lw_diagnostics_add(
-                diagnostics, LW_SEVERITY_ERROR, "E0107", lw_node_name_place(map),
+                diagnostics, LW_SEVERITY_ERROR, "E0107", &place,
                 "%s needs \"%s\"", lw_node_path(map, path, sizeof(path)), walk.row->name);
             lw_diagnostic_help(item, "%s: %s", walk.row->name, walk.row->doc);
         }

@@ -471,16 +471,16 @@ static const struct lw_option priority_rows[] = { { .name = "priority",
                                                   { 0 } };
 
 static const struct lw_profile_row profiles[] = {
-    { LW_PROFILE_ADAPTIVE, "adaptive", 1000, 1000, false, false,
+    { LW_PROFILE_ADAPTIVE, "adaptive", 1000, 1000, false,
       "the window follows demand between 1 and receiver_queue_size; priority is decided late" },
-    { LW_PROFILE_PRIORITY, "priority", 1, 1000, true, false,
+    { LW_PROFILE_PRIORITY, "priority", 1, 1000, true,
       "one message held per topic: the strictest priority, the least throughput" },
-    { LW_PROFILE_THROUGHPUT, "throughput", 1000, 2000, true, false,
+    { LW_PROFILE_THROUGHPUT, "throughput", 1000, 2000, true,
       "large fixed windows: several members of one group share unevenly, priority is coarse" },
-    { LW_PROFILE_LOW_LATENCY, "low_latency", 200, 512, true, false,
+    { LW_PROFILE_LOW_LATENCY, "low_latency", 200, 512, true,
       "medium fixed windows and few messages in flight" },
-    { LW_PROFILE_CONSTRAINED, "constrained", 64, 256, true, true,
-      "small fixed windows and half the workers, for a small machine" },
+    { LW_PROFILE_CONSTRAINED, "constrained", 64, 256, true,
+      "small fixed windows and few messages in flight, for a small machine" },
 };
 
 const struct lw_profile_row *

@@ -23,8 +23,7 @@ struct lw_profile_row {
     const char *name;
     uint32_t receiver_queue_size;
     uint32_t max_in_flight;
-    bool is_window_fixed;    /* false: steered between 1 and receiver_queue_size */
-    bool is_half_the_workers; /* half as many worker programs as CPUs */
+    bool is_window_fixed; /* false: steered between 1 and receiver_queue_size */
     const char *doc;
 };
 
