@@ -52,7 +52,11 @@ on_assigned(struct driver *driver, const struct lw_event *event)
         assert_true(driver->slot_count < DRIVER_SLOTS_MAX);
         slot = &driver->slots[driver->slot_count++];
     }
-    assert_null(slot_of(driver, event->source, event->slot));
+    struct driver_slot *older = slot_of(driver, event->source, event->slot);
+    if (older) {
+        assert_true(older->is_revoking); /* its deadline passed unanswered */
+        slot = older;
+    }
     memset(slot, 0, sizeof *slot);
     slot->source = event->source;
     slot->slot = event->slot;
@@ -98,7 +102,8 @@ on_event(struct driver *driver, const struct lw_event *event)
         break;
     case LW_EVENT_POSITION:
         assert_non_null(slot);
-        slot->next = event->position;
+        /* Messages that came after that end was seen may have been received already. */
+        slot->next = event->position > slot->next ? event->position : slot->next;
         driver->positions++;
         driver->last_position = event->position;
         break;
@@ -215,15 +220,14 @@ is_revoking(const struct driver *driver)
 static void
 answer_revoke(struct driver *driver)
 {
-    static bool is_sent;
     if (driver->keeps_revoke || driver->is_committing || !is_revoking(driver)) {
         return;
     }
-    if (!is_sent && driver_commit_begin(driver) == LW_STATUS_OK) {
-        is_sent = true;
+    if (!driver->is_revoke_sent && driver_commit_begin(driver) == LW_STATUS_OK) {
+        driver->is_revoke_sent = true;
         return;
     }
-    is_sent = false;
+    driver->is_revoke_sent = false;
     for (size_t i = 0; i < driver->slot_count; i++) {
         struct driver_slot *slot = &driver->slots[i];
         if (slot->generation && slot->is_revoking) {
@@ -357,6 +361,13 @@ driver_pass(struct driver *driver, int64_t ms)
     }
 }
 
+void
+driver_resume(struct driver *driver)
+{
+    driver->is_paused = false;
+    lw_host_want_turn(driver->host);
+}
+
 static bool
 has_received(struct driver *driver, void *user)
 {
@@ -428,7 +439,7 @@ driver_owned(const struct driver *driver)
 {
     size_t count = 0;
     for (size_t i = 0; i < driver->slot_count; i++) {
-        count += driver->slots[i].generation ? 1 : 0;
+        count += driver->slots[i].generation && !driver->slots[i].is_revoking ? 1 : 0;
     }
     return count;
 }

@@ -37,6 +37,7 @@ struct driver {
     struct driver_slot slots[DRIVER_SLOTS_MAX];
     size_t slot_count; /* used entries, free ones included */
     bool is_paused;    /* receives nothing */
+    bool is_revoke_sent; /* the commit before an answer */
     bool keeps_revoke; /* does not answer REVOKING */
     uint64_t bytes_max;
     size_t batch_max;
@@ -86,6 +87,8 @@ void driver_run(struct driver *driver, bool (*is_done)(struct driver *driver, vo
                 void *user, int64_t timeout_ms);
 /* Turns for that long. */
 void driver_pass(struct driver *driver, int64_t ms);
+/* Receives again after is_paused. */
+void driver_resume(struct driver *driver);
 void driver_run_received(struct driver *driver, uint64_t count, int64_t timeout_ms);
 void driver_run_receipts(struct driver *driver, uint64_t count, int64_t timeout_ms);
 void driver_run_assigned(struct driver *driver, size_t slots, int64_t timeout_ms);

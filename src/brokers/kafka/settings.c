@@ -44,7 +44,6 @@ static const struct lw_property consumer_owned[] = {
 
 static const struct lw_property producer_owned[] = {
     { "enable.idempotence", "true" },
-    { "enable.gapless.guarantee", "false" },
     { "delivery.report.only.error", "false" },
     { "log.queue", "true" },
 };
