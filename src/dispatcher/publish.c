@@ -45,6 +45,7 @@ struct lw_publishing {
     bool is_abandoned;    /* its generation ended; goes when the receipts came */
     bool is_in_room;      /* in a waiting room */
     bool is_headers_only; /* a dead letter that was too large */
+    bool is_blocking;     /* its target takes nothing: it stops the intake of its stream */
     char topic[TOPIC_MAX];
 };
 
@@ -362,10 +363,25 @@ resend_later(struct lw_publishing *publishing)
 
 /* -- the end ------------------------------------------------------------------------------------ */
 
+/* This one no longer waits for a target that takes nothing; the last one of its stream. */
+static void
+unblock(struct lw_dispatcher *dispatcher, const struct lw_publishing *publishing)
+{
+    struct lw_stream *stream = lw_stream_of(publishing->delivery);
+    if (publishing->is_blocking && --stream->blocking == 0) {
+        stream->subscription.is_publish_blocked = false;
+        lw_host_log(dispatcher->host, LW_LOG_INFO, "publish.unblocked",
+                    "nothing waits for a blocked topic any more; receiving goes on", "topic=%s",
+                    stream->topic);
+        lw_dispatcher_update_receive(dispatcher, stream);
+    }
+}
+
 static void
 destroy(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
 {
     struct lw_delivery *delivery = publishing->delivery;
+    unblock(dispatcher, publishing);
     lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
     if (publishing->is_in_room) {
         for (uint32_t i = 0; i < publishing->count; i++) {
@@ -386,17 +402,6 @@ destroy(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
 }
 
 static void
-unblock(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
-{
-    if (stream->subscription.is_publish_blocked) {
-        stream->subscription.is_publish_blocked = false;
-        lw_host_log(dispatcher->host, LW_LOG_INFO, "publish.unblocked",
-                    "publishing works again; receiving goes on", "topic=%s", stream->topic);
-        lw_dispatcher_update_receive(dispatcher, stream);
-    }
-}
-
-static void
 complete(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
 {
     struct lw_delivery *delivery = publishing->delivery;
@@ -408,7 +413,6 @@ complete(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
     if (action == LW_ACTION_DEAD) {
         stream->counters.dead_reasons[publishing->ruling.cause]++;
     }
-    unblock(dispatcher, stream);
     destroy(dispatcher, publishing);
     (void)lw_fault_point(dispatcher->host->faults, "settle.after_publish");
     lw_settle(dispatcher, delivery, outcome, -1);
@@ -467,7 +471,9 @@ block(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing,
                       "until it is allowed"
                     : "publish blocked: the topic does not exist; receiving stops until it does "
                       "(laneway topics create makes it)");
-    if (!stream->subscription.is_publish_blocked) {
+    if (!publishing->is_blocking) {
+        publishing->is_blocking = true;
+        stream->blocking++;
         stream->subscription.is_publish_blocked = true;
         lw_dispatcher_update_receive(dispatcher, stream);
     }

@@ -72,6 +72,8 @@ struct lw_stream {
     uint64_t demanded_at; /* the first demand since something was received, 0 none */
     uint64_t received_at; /* last time something came, or the assignment */
     uint64_t behind_at;
+    uint32_t batch_max;   /* received at once; small while handlers on the loop are slow */
+    uint32_t blocking;    /* publications whose target takes nothing: no intake while > 0 */
     bool has_more;        /* the broker said that it has more */
     struct lw_counters counters;
 };
