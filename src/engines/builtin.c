@@ -186,7 +186,8 @@ read_argument(const struct kind *kind, const char *text, int64_t *ret_argument)
 static enum lw_status
 refuse(const char *text, const char *why, struct lw_error *ret_error)
 {
-    lw_error_set(ret_error, LW_STATUS_INVALID, "E0604", "built-in handler \"%s\" %s", text, why);
+    lw_error_set(ret_error, LW_STATUS_INVALID, "E0604", "built-in handler \"%s\" %s", text,
+                 why);
     lw_error_help(ret_error, "there are echo, noop, sleep:5ms, io:5ms, cpu:500 and fail-n:3");
     return LW_STATUS_INVALID;
 }
@@ -197,8 +198,8 @@ lw_builtin_create(const char *text, struct lw_builtin **ret_builtin, struct lw_e
     const char *colon = strchr(text, ':');
     const struct kind *kind = find_kind(text, colon ? (size_t)(colon - text) : strlen(text));
     int64_t argument = 0;
-    const char *why =
-        kind ? read_argument(kind, colon ? colon + 1 : NULL, &argument) : "does not exist";
+    const char *why = kind ? read_argument(kind, colon ? colon + 1 : NULL, &argument)
+                           : "does not exist";
     if (why) {
         return refuse(text, why, ret_error);
     }

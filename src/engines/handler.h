@@ -30,9 +30,9 @@ struct lw_handler_options {
 static inline bool
 lw_run_claim(struct lw_delivery *delivery, uint32_t serial)
 {
-    return !(serial & 1) && atomic_compare_exchange_strong_explicit(
-                                &delivery->serial, &serial, serial | 1, memory_order_acq_rel,
-                                memory_order_relaxed);
+    return !(serial & 1) &&
+           atomic_compare_exchange_strong_explicit(&delivery->serial, &serial, serial | 1,
+                                                   memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* The engine's own claim, before anybody else can have seen this run. */

@@ -199,7 +199,8 @@ submit(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n)
     if (loop->is_stopping) {
         return 0;
     }
-    return loop->options.handler ? submit_blocking(loop, tasks, n) : submit_async(loop, tasks, n);
+    return loop->options.handler ? submit_blocking(loop, tasks, n)
+                                 : submit_async(loop, tasks, n);
 }
 
 static enum lw_status
@@ -286,8 +287,9 @@ static const struct lw_engine_ops loop_ops = {
 };
 
 enum lw_status
-lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions, const char *name,
-                      const struct lw_handler_options *options, struct lw_engine **ret_engine)
+lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions,
+                      const char *name, const struct lw_handler_options *options,
+                      struct lw_engine **ret_engine)
 {
     if (!options->handler == !options->handler_async) {
         return LW_STATUS_INVALID;
@@ -307,8 +309,9 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions, 
     loop->options = *options;
     loop->engine.direct = options->handler;
     loop->engine.direct_user = options->user;
-    loop->engine.direct_timeout_ns =
-        options->timeout_ms > 0 ? (uint64_t)options->timeout_ms * LW_MS : 0;
+    loop->engine.direct_timeout_ns = options->timeout_ms > 0
+                                         ? (uint64_t)options->timeout_ms * LW_MS
+                                         : 0;
     lw_timer_init(&loop->timer, on_timer);
     lw_timer_init(&loop->stop_timer, on_stop_timer);
     *ret_engine = &loop->engine;

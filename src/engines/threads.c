@@ -171,10 +171,11 @@ tell_late(struct threads_engine *threads, struct worker *worker)
     const char *topic = delivery->subscription ? delivery->subscription->topic : NULL;
     worker->is_late = true;
     lw_run_set_late(delivery);
-    lw_host_log(threads->engine.host, LW_LOG_WARN, "handler.thread_late",
-                "a handler runs longer than its timeout and cannot be ended; it keeps its thread",
-                "handler=%s topic=%s offset=%" PRId64 " attempt=%" PRIu32, threads->name,
-                topic ? topic : "", delivery->message.position, delivery->attempt);
+    lw_host_log(
+        threads->engine.host, LW_LOG_WARN, "handler.thread_late",
+        "a handler runs longer than its timeout and cannot be ended; it keeps its thread",
+        "handler=%s topic=%s offset=%" PRId64 " attempt=%" PRIu32, threads->name,
+        topic ? topic : "", delivery->message.position, delivery->attempt);
 }
 
 /* All have the same timeout, so the list is in the order of deadlines. */

@@ -11,9 +11,9 @@
 #include "engines/handler.h"
 
 /* `name` is copied. Threads are made by start. The engine is destroyed through its table. */
-enum lw_status lw_threads_engine_create(struct lw_host *host, struct lw_completions *completions,
-                                        const char *name,
-                                        const struct lw_handler_options *options,
-                                        struct lw_engine **ret_engine);
+enum lw_status
+lw_threads_engine_create(struct lw_host *host, struct lw_completions *completions,
+                         const char *name, const struct lw_handler_options *options,
+                         struct lw_engine **ret_engine);
 
 #endif

@@ -208,7 +208,8 @@ static void
 stop_lets_running_tasks_end(void **state)
 {
     struct world *world = open_world(state, LONG_MS);
-    struct lw_delivery *delivery = world_run(world, KIT(state)->can_wait ? "wait 150 ok" : "ok");
+    struct lw_delivery *delivery = world_run(world,
+                                             KIT(state)->can_wait ? "wait 150 ok" : "ok");
     world->engine->ops->stop(world->engine, world->host->now + 15000 * LW_MS);
     assert_int_equal(world->engine->room, 0);
     world_wait(world, world_engine_is_stopped);

@@ -15,8 +15,9 @@ struct engine_kit {
     const char *name;
     /* Creates and starts world->engine with a handler that obeys. timeout_ms 0: none. */
     void (*create)(struct world *world, int64_t timeout_ms);
-    bool can_wait;      /* a task may take its time while the loop turns */
-    bool can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */
+    bool can_wait; /* a task may take its time while the loop turns */
+    bool
+        can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */
 };
 
 /* Obey as a blocking handler, and as an asynchronous one (user: the world). */

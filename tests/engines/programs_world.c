@@ -34,8 +34,8 @@ programs_options(const char *script, const char *how)
 void
 programs_create(struct world *world, const struct lw_programs_options *options)
 {
-    assert_int_equal(lw_programs_engine_create(world->host, &world->completions, "obey", options,
-                                               &world->engine),
+    assert_int_equal(lw_programs_engine_create(world->host, &world->completions, "obey",
+                                               options, &world->engine),
                      LW_STATUS_OK);
     assert_int_equal(world->engine->ops->start(world->engine, NULL), LW_STATUS_OK);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_builtin.c: the built-in handlers on the loop and on threads, and how they are named.
+ * test_builtin.c: the built-in handlers on the loop and on threads, how they are named, and what
+ * a wrong name or argument is told.
  */
 #include "tests/support/test.h"
 
@@ -32,10 +33,8 @@ open_trial(const char *text, bool on_threads)
         .timeout_ms = 10000,
         .threads = 2,
     };
-    enum lw_status status =
-        (on_threads ? lw_threads_engine_create
-                    : lw_loop_engine_create)(trial.world->host, &trial.world->completions, text,
-                                             &options, &trial.world->engine);
+    enum lw_status status = (on_threads ? lw_threads_engine_create : lw_loop_engine_create)(
+        trial.world->host, &trial.world->completions, text, &options, &trial.world->engine);
     assert_int_equal(status, LW_STATUS_OK);
     assert_int_equal(trial.world->engine->ops->start(trial.world->engine, NULL), LW_STATUS_OK);
     return trial;
@@ -51,7 +50,7 @@ close_trial(struct trial *trial)
 static void
 all_of_them_work_on_the_loop_and_on_threads(void **state)
 {
-    static const char *const names[] = { "echo", "noop",  "none", "sleep:2ms",
+    static const char *const names[] = { "echo",   "noop",  "none",    "sleep:2ms",
                                          "io:2ms", "cpu:3", "fail-n:0" };
     (void)state;
     for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
@@ -130,11 +129,11 @@ static void
 a_wrong_name_or_argument_is_explained(void **state)
 {
     static const char *const wrong[][2] = {
-        { "ecko", "does not exist" },       { "", "does not exist" },
-        { "echo:1", "takes no argument" },  { "cpu", "needs a number" },
-        { "cpu:-1", "needs a number" },     { "cpu:1x", "needs a number" },
-        { "fail-n:", "needs a number" },    { "sleep", "is not a duration" },
-        { "sleep:5", "needs a unit" },      { "sleepy:5ms", "does not exist" },
+        { "ecko", "does not exist" },      { "", "does not exist" },
+        { "echo:1", "takes no argument" }, { "cpu", "needs a number" },
+        { "cpu:-1", "needs a number" },    { "cpu:1x", "needs a number" },
+        { "fail-n:", "needs a number" },   { "sleep", "is not a duration" },
+        { "sleep:5", "needs a unit" },     { "sleepy:5ms", "does not exist" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

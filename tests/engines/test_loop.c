@@ -242,12 +242,12 @@ one_handler_of_the_two_forms_is_needed(void **state)
     struct lw_handler_options none = { .handler = NULL };
     struct lw_handler_options both = { .handler = conformance_handle, .handler_async = keep };
     (void)state;
-    assert_int_equal(lw_loop_engine_create(world->host, &world->completions, "x", &none,
-                                           &world->engine),
-                     LW_STATUS_INVALID);
-    assert_int_equal(lw_loop_engine_create(world->host, &world->completions, "x", &both,
-                                           &world->engine),
-                     LW_STATUS_INVALID);
+    assert_int_equal(
+        lw_loop_engine_create(world->host, &world->completions, "x", &none, &world->engine),
+        LW_STATUS_INVALID);
+    assert_int_equal(
+        lw_loop_engine_create(world->host, &world->completions, "x", &both, &world->engine),
+        LW_STATUS_INVALID);
     world_destroy(world);
 }
 
@@ -255,9 +255,9 @@ int
 main(void)
 {
     const struct engine_kit blocking = { .name = "loop, blocking", .create = create_blocking };
-    const struct engine_kit async = {
-        .name = "loop, asynchronous", .create = create_async, .can_wait = true
-    };
+    const struct engine_kit async = { .name = "loop, asynchronous",
+                                      .create = create_async,
+                                      .can_wait = true };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_finish_is_refused),
         cmocka_unit_test(a_ticket_of_an_older_run_finishes_nothing),

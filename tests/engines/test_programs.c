@@ -87,7 +87,8 @@ a_handler_sees_all_of_a_message(void **state)
 {
     struct world *world = open_world(NULL);
     (void)state;
-    world->times = (struct lw_message_times){ .timestamp_ms = 1795999339123, .event_time_ms = 0 };
+    world->times = (struct lw_message_times){ .timestamp_ms = 1795999339123,
+                                              .event_time_ms = 0 };
     json_t *seen = show(world);
     assert_string_equal(text_in(seen, "message_id"), "main/orders/3/0");
     assert_string_equal(text_in(seen, "topic"), "orders");
@@ -110,8 +111,8 @@ static void
 headers_that_repeat_are_arrays_and_bytes_are_base64(void **state)
 {
     struct lw_header headers[] = {
-        { lw_bytes_of("a"), lw_bytes_of("1") },        { lw_bytes_of("b"), lw_bytes_of("x") },
-        { lw_bytes_of("a"), lw_bytes_of("2") },        { lw_bytes_of("raw"), { "\xff\x00", 2 } },
+        { lw_bytes_of("a"), lw_bytes_of("1") },     { lw_bytes_of("b"), lw_bytes_of("x") },
+        { lw_bytes_of("a"), lw_bytes_of("2") },     { lw_bytes_of("raw"), { "\xff\x00", 2 } },
         { lw_bytes_of("null"), lw_bytes_of(NULL) },
     };
     struct world *world = open_world(NULL);
@@ -326,13 +327,14 @@ an_answer_that_cannot_be_used_is_that_messages_error(void **state)
     world_wait_results(world, 1);
     struct lw_delivery *none = world_run(world, "raw {\"id\":ID}");
     world_wait_results(world, 2);
-    struct lw_delivery *delay =
-        world_run(world, "raw {\"id\":ID,\"result\":\"retry\",\"delay\":5}");
+    struct lw_delivery *delay = world_run(world,
+                                          "raw {\"id\":ID,\"result\":\"retry\",\"delay\":5}");
     world_wait_results(world, 3);
     assert_int_equal(word->verdict, LW_ERROR);
-    assert_string_equal(lw_delivery_reason(word), "the handler's answer cannot be used: "
-                                                  "\"result\" is none of ok, retry, dead, drop, "
-                                                  "error");
+    assert_string_equal(lw_delivery_reason(word),
+                        "the handler's answer cannot be used: "
+                        "\"result\" is none of ok, retry, dead, drop, "
+                        "error");
     assert_int_equal(none->verdict, LW_ERROR);
     assert_non_null(strstr(lw_delivery_reason(delay), "\"delay\" is not a text such as"));
     assert_int_equal(world->engine->restarts, 0);

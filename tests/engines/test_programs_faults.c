@@ -99,10 +99,10 @@ a_program_that_exits_at_once_takes_the_engine_down_and_says_why(void **state)
     assert_string_equal(error->code, "E0602");
     assert_non_null(strstr(error->message, "handler \"obey\" cannot start: python3 -S "));
     assert_non_null(strstr(error->message, "exits 2: exit 2 before its first answer"));
-    assert_string_equal(error->help,
-                        "pipeline orders is paused until it starts; 0 messages were consumed by "
-                        "this. Next try in 1s. Last output of the program:\n"
-                        "config.ini: no such file");
+    assert_string_equal(
+        error->help, "pipeline orders is paused until it starts; 0 messages were consumed by "
+                     "this. Next try in 1s. Last output of the program:\n"
+                     "config.ini: no such file");
     assert_false(world_submit(world, world_delivery(world, "ok")));
     assert_int_equal(world->result_count, 0);
     world_destroy(world);
@@ -139,9 +139,10 @@ a_program_that_does_not_exist_is_named(void **state)
     options.pipeline = NULL;
     programs_create(world, &options);
     assert_true(world->engine->is_down);
-    assert_string_equal(world->engine->down_error.message,
-                        "handler \"obey\" cannot start: /no/such/handler --fast: No such file or "
-                        "directory");
+    assert_string_equal(
+        world->engine->down_error.message,
+        "handler \"obey\" cannot start: /no/such/handler --fast: No such file or "
+        "directory");
     assert_string_equal(world->engine->down_error.help,
                         "its pipelines are paused until it starts; 0 messages were consumed by "
                         "this. Next try in 1s.");
@@ -169,8 +170,8 @@ a_program_that_is_never_ready_is_ended_after_its_time(void **state)
     options.start_timeout_ms = 300;
     struct world *world = open_world("manners.py", "silent", NULL, &options);
     world_wait(world, world_engine_is_down);
-    assert_non_null(strstr(world->engine->down_error.message,
-                           ": it did not say ready within 300ms"));
+    assert_non_null(
+        strstr(world->engine->down_error.message, ": it did not say ready within 300ms"));
     world_destroy(world);
 }
 
@@ -584,8 +585,16 @@ a_handler_that_never_answers_rightly_is_down_and_charges_nobody(void **state)
 static void
 after_faults_of_all_kinds_each_message_was_answered_once(void **state)
 {
-    static const char *const commands[] = { "ok",     "crash", "reply a", "unknown", "ok",
-                                            "exit 0", "twice", "exit 7",  "mute",    "ok",
+    static const char *const commands[] = { "ok",
+                                            "crash",
+                                            "reply a",
+                                            "unknown",
+                                            "ok",
+                                            "exit 0",
+                                            "twice",
+                                            "exit 7",
+                                            "mute",
+                                            "ok",
                                             "raw {\"id\":true,\"result\":\"ok\"}" };
     enum { KINDS = sizeof commands / sizeof commands[0], ROUNDS = 4 };
     struct world *world = open_obeying(3, 2, 2000);

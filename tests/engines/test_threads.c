@@ -94,8 +94,9 @@ tens_of_thousands_of_short_tasks_lose_no_wake_up(void **state)
     enum { ROUNDS = 20000 };
     struct world *world = world_create();
     struct gauge gauge = { .running = 0 };
-    struct lw_handler_options options = { .handler = count_running, .user = &gauge,
-                                          .timeout_ms = 60000, .threads = THREADS };
+    struct lw_handler_options options = {
+        .handler = count_running, .user = &gauge, .timeout_ms = 60000, .threads = THREADS
+    };
     (void)state;
     create_engine(world, &options);
     struct lw_delivery *delivery = world_run(world, "ok");
@@ -162,7 +163,8 @@ signals_stay_with_the_programs_own_threads(void **state)
 {
     struct world *world = world_create();
     bool is_blocked = false;
-    struct lw_handler_options options = { .handler = look_at_signals, .user = &is_blocked,
+    struct lw_handler_options options = { .handler = look_at_signals,
+                                          .user = &is_blocked,
                                           .threads = 1 };
     (void)state;
     create_engine(world, &options);
@@ -188,9 +190,9 @@ an_asynchronous_handler_is_refused(void **state)
 int
 main(void)
 {
-    const struct engine_kit kit = {
-        .name = "threads", .create = create_obeying, .can_wait = true
-    };
+    const struct engine_kit kit = { .name = "threads",
+                                    .create = create_obeying,
+                                    .can_wait = true };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handlers_run_at_the_same_time_on_all_threads),
         cmocka_unit_test(tens_of_thousands_of_short_tasks_lose_no_wake_up),

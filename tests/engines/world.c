@@ -44,7 +44,8 @@ keep_log(enum lw_log_level level, const char *event, const char *text, const cha
     struct world *world = user;
     (void)level;
     size_t room = sizeof world->log - world->log_size;
-    int length = snprintf(world->log + world->log_size, room, "%s: %s %s\n", event, text, fields);
+    int length = snprintf(world->log + world->log_size, room, "%s: %s %s\n", event, text,
+                          fields);
     if (length > 0 && (size_t)length < room) {
         world->log_size += (size_t)length;
     } else {
@@ -258,6 +259,7 @@ lw_delivery_retries(const struct lw_delivery *delivery)
 __attribute__((weak)) size_t
 lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
-    int length = snprintf(out, size, "main/orders/3/%lld", (long long)delivery->message.position);
+    int length = snprintf(out, size, "main/orders/3/%lld",
+                          (long long)delivery->message.position);
     return (size_t)length;
 }

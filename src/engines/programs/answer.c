@@ -216,9 +216,9 @@ add(struct lw_outcome *outcome, bool is_reply, const struct lw_output *output,
     if (status == LW_STATUS_OK) {
         return true;
     }
-    *fault = (struct fault){ is_reply ? "reply" : "outputs",
-                             status == LW_STATUS_TOO_LARGE ? "has too many items"
-                                                           : "found no memory" };
+    *fault = (struct fault){ is_reply ? "reply" : "outputs", status == LW_STATUS_TOO_LARGE
+                                                                 ? "has too many items"
+                                                                 : "found no memory" };
     return false;
 }
 
@@ -393,8 +393,9 @@ static enum lw_verdict
 refuse(struct lw_outcome *outcome, const struct fault *fault)
 {
     char reason[160];
-    int length = snprintf(reason, sizeof reason, "the handler's answer cannot be used: \"%s\" %s",
-                          fault->field, fault->why);
+    int length = snprintf(reason, sizeof reason,
+                          "the handler's answer cannot be used: \"%s\" %s", fault->field,
+                          fault->why);
     lw_outcome_clear(outcome);
     lw_outcome_set_reason(outcome, reason, (size_t)length);
     return LW_ERROR;

@@ -40,7 +40,7 @@ struct lw_programs_answer {
 void lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_answer);
 void lw_programs_answer_clear(struct lw_programs_answer *answer);
 /* Fills the delivery's outcome and returns the verdict. */
-enum lw_verdict lw_programs_answer_apply(const struct lw_programs_answer *answer,
-                                         struct lw_delivery *delivery);
+enum lw_verdict
+lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_delivery *delivery);
 
 #endif

@@ -23,9 +23,9 @@ struct lw_programs_options {
 };
 
 /* Everything is copied. `name` is the handler's. The engine is destroyed through its table. */
-enum lw_status lw_programs_engine_create(struct lw_host *host,
-                                         struct lw_completions *completions, const char *name,
-                                         const struct lw_programs_options *options,
-                                         struct lw_engine **ret_engine);
+enum lw_status
+lw_programs_engine_create(struct lw_host *host, struct lw_completions *completions,
+                          const char *name, const struct lw_programs_options *options,
+                          struct lw_engine **ret_engine);
 
 #endif

@@ -35,7 +35,8 @@ clean(struct lw_bytes line, char *out, size_t size)
     size_t used = 0;
     while (left > 0 && used + 1 < size) {
         size_t length = lw_text_utf8_size(from, left);
-        bool is_plain = length > 1 || (length == 1 && (unsigned char)*from >= ' ' && *from != 127);
+        bool is_plain = length > 1 ||
+                        (length == 1 && (unsigned char)*from >= ' ' && *from != 127);
         if (is_plain && used + length < size) {
             memcpy(out + used, from, length);
             used += length;

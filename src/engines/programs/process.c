@@ -213,8 +213,9 @@ spawn(const struct lw_programs_command *command, const struct pipes *pipes, pid_
     if (!failed) {
         failed = fill_actions(&actions, pipes, command->directory);
         failed = failed ? failed : fill_attributes(&attributes);
-        failed = failed ? failed
-                        : posix_spawnp(ret_pid, argv[0], &actions, &attributes, argv, environment);
+        failed = failed
+                     ? failed
+                     : posix_spawnp(ret_pid, argv[0], &actions, &attributes, argv, environment);
         (void)posix_spawnattr_destroy(&attributes);
     }
     (void)posix_spawn_file_actions_destroy(&actions);

@@ -15,11 +15,11 @@
 #define LW_PROGRAMS_ANSWERS_FD 3
 
 struct lw_programs_process {
-    pid_t pid;      /* 0: none */
-    int exit_fd;    /* becomes readable when the process ends */
-    bool is_pidfd;  /* false: the read end of a pipe that only the process holds open */
-    int input;      /* we write; -1 closed */
-    int output;     /* we read; -1 closed */
+    pid_t pid;     /* 0: none */
+    int exit_fd;   /* becomes readable when the process ends */
+    bool is_pidfd; /* false: the read end of a pipe that only the process holds open */
+    int input;     /* we write; -1 closed */
+    int output;    /* we read; -1 closed */
     int answers;
     int errors;
 };

@@ -96,8 +96,8 @@ bool
 lw_programs_reader_next(struct lw_programs_reader *reader, struct lw_bytes *ret_line)
 {
     size_t unseen = reader->end - reader->scanned;
-    const char *newline =
-        unseen > 0 ? memchr(reader->data + reader->scanned, '\n', unseen) : NULL;
+    const char *newline = unseen > 0 ? memchr(reader->data + reader->scanned, '\n', unseen)
+                                     : NULL;
     size_t size = newline ? (size_t)(newline - reader->data) - reader->begin
                           : reader->end - reader->begin;
     if (size > reader->line_max) {

@@ -29,7 +29,8 @@ struct lw_programs_reader {
     bool is_overlong; /* a line is longer than line_max, and not cut */
 };
 
-void lw_programs_reader_init(struct lw_programs_reader *reader, size_t line_max, bool is_cutting);
+void
+lw_programs_reader_init(struct lw_programs_reader *reader, size_t line_max, bool is_cutting);
 void lw_programs_reader_deinit(struct lw_programs_reader *reader);
 /* One read(2). */
 enum lw_programs_read lw_programs_reader_fill(struct lw_programs_reader *reader, int fd);

@@ -147,8 +147,9 @@ write_headers(struct lw_json *json, const struct lw_delivery *delivery)
     bool has_binary = false;
     const struct lw_header *on_stack[HEADERS_ON_STACK];
     const struct lw_header *headers = lw_delivery_headers(delivery, &count);
-    const struct lw_header **sorted =
-        count > HEADERS_ON_STACK ? lw_alloc_array(count, sizeof *sorted) : on_stack;
+    const struct lw_header **sorted = count > HEADERS_ON_STACK
+                                          ? lw_alloc_array(count, sizeof *sorted)
+                                          : on_stack;
     if (!sorted) {
         json->text->is_failed = true;
         return;

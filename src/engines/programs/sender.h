@@ -16,10 +16,10 @@ enum lw_programs_sent {
 };
 
 struct lw_programs_sender {
-    struct lw_text text;  /* what the next bytes are appended to */
-    size_t written;       /* of text */
-    uint64_t sent_total;  /* bytes that went into the pipe */
-    uint64_t unread;      /* of those, surely never read; known once the reader is gone */
+    struct lw_text text; /* what the next bytes are appended to */
+    size_t written;      /* of text */
+    uint64_t sent_total; /* bytes that went into the pipe */
+    uint64_t unread;     /* of those, surely never read; known once the reader is gone */
 };
 
 void lw_programs_sender_init(struct lw_programs_sender *sender);

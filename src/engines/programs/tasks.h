@@ -15,7 +15,8 @@
 struct lw_programs_worker;
 
 struct lw_programs_task {
-    struct lw_list link; /* spare; or a worker's open ones in the order of handing over; or waits */
+    struct lw_list
+        link; /* spare; or a worker's open ones in the order of handing over; or waits */
     struct lw_delivery *delivery;
     struct lw_programs_worker *worker; /* NULL: waits to be handed over (again) */
     int64_t id;                        /* of this handing-over, 0 none */
@@ -37,11 +38,12 @@ struct lw_programs_tasks {
 bool lw_programs_tasks_init(struct lw_programs_tasks *tasks, uint32_t capacity);
 void lw_programs_tasks_deinit(struct lw_programs_tasks *tasks);
 /* NULL when the table is full. The task is in no list. */
-struct lw_programs_task *lw_programs_tasks_take(struct lw_programs_tasks *tasks,
-                                                struct lw_delivery *delivery);
+struct lw_programs_task *
+lw_programs_tasks_take(struct lw_programs_tasks *tasks, struct lw_delivery *delivery);
 void lw_programs_tasks_give(struct lw_programs_tasks *tasks, struct lw_programs_task *task);
 /* Names this handing-over; the older id of the task names nothing any more. */
 int64_t lw_programs_tasks_name(struct lw_programs_tasks *tasks, struct lw_programs_task *task);
-struct lw_programs_task *lw_programs_tasks_find(const struct lw_programs_tasks *tasks, int64_t id);
+struct lw_programs_task *
+lw_programs_tasks_find(const struct lw_programs_tasks *tasks, int64_t id);
 
 #endif

@@ -22,6 +22,8 @@
 #include "engines/programs/sender.h"
 #include "engines/programs/tasks.h"
 
+#define LW_PROGRAMS_KILL_AFTER (5000 * LW_MS) /* TERM */
+
 enum lw_programs_state {
     LW_PROGRAMS_IDLE,
     LW_PROGRAMS_STARTING,
@@ -81,16 +83,16 @@ struct lw_programs_worker {
     struct lw_programs_reader errors;
     struct lw_programs_output log;
     struct lw_programs_sender sender;
-    bool is_closing;         /* its input is to be closed once all is written */
-    bool is_over;            /* its process has ended; what it left is being read */
-    bool uses_answers;       /* the protocol is on descriptor 3, stdout is text */
+    bool is_closing;   /* its input is to be closed once all is written */
+    bool is_over;      /* its process has ended; what it left is being read */
+    bool uses_answers; /* the protocol is on descriptor 3, stdout is text */
     bool is_concurrent;
-    struct lw_list open;     /* lw_programs_task.link, in the order of handing over */
+    struct lw_list open; /* lw_programs_task.link, in the order of handing over */
     uint32_t open_count;
-    size_t open_bytes_max;   /* the longest request since nothing was open: bounds answers */
+    size_t open_bytes_max; /* the longest request since nothing was open: bounds answers */
     uint64_t answered;
     uint64_t starts;
-    struct lw_timer timer;   /* of the state: start, attempts, the next step of ending */
+    struct lw_timer timer;      /* of the state: start, attempts, the next step of ending */
     struct lw_timer look_timer; /* without a pidfd: has it ended? */
     bool is_term_sent;
     uint64_t kill_at;
@@ -116,5 +118,33 @@ void lw_programs_worker_close_input(struct lw_programs_worker *worker);
 /* TERM now, KILL at `kill_at`. A worker that is ending already keeps its cause. */
 void lw_programs_worker_end(struct lw_programs_worker *worker, enum lw_programs_cause cause,
                             uint64_t kill_at, const char *why);
+
+/* -- For channels.c ------------------------------------------------------------------------- */
+
+static inline struct lw_programs_task *
+lw_programs_worker_first_open(const struct lw_programs_worker *worker)
+{
+    struct lw_list *node = lw_list_first(&worker->open);
+    return node ? LW_CONTAINER(node, struct lw_programs_task, link) : NULL;
+}
+
+/* The task's attempt begins now. */
+void lw_programs_worker_start_clock(struct lw_programs_worker *worker,
+                                    struct lw_programs_task *task);
+/* It will say nothing more: it gets a moment to exit by itself, then TERM, then KILL. */
+void lw_programs_worker_end_quietly(struct lw_programs_worker *worker,
+                                    enum lw_programs_cause cause, const char *why);
+void lw_programs_worker_close_when_done(struct lw_programs_worker *worker);
+void lw_programs_worker_unwatch(struct lw_programs_worker *worker, struct lw_watch **watch);
+
+/* -- channels.c ----------------------------------------------------------------------------- */
+
+/* New readers for a new process. */
+void lw_programs_channels_begin(struct lw_programs_worker *worker);
+bool lw_programs_channels_open(struct lw_programs_worker *worker);
+/* Reads what the dead process left, its last line even without an end. */
+void lw_programs_channels_drain(struct lw_programs_worker *worker);
+void lw_programs_channels_close(struct lw_programs_worker *worker);
+void lw_programs_channels_deinit(struct lw_programs_worker *worker);
 
 #endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the programs engine, for the files that share it: engine.c (the table), choice.c
+ * (which worker gets what), supply.c (when processes are started), blame.c (who is charged).
+ */
+#ifndef LW_ENGINES_PROGRAMS_PROGRAMS_H
+#define LW_ENGINES_PROGRAMS_PROGRAMS_H
+
+#include <laneway/plugin.h>
+
+#include "engines/programs/worker.h"
+
+struct lw_programs {
+    struct lw_engine engine;
+    struct lw_programs_config config;
+    struct lw_programs_worker *workers;
+    uint32_t worker_count;
+    struct lw_programs_tasks tasks;
+    struct lw_list waiting;           /* run again, on any worker */
+    struct lw_list suspects;          /* run again alone */
+    struct lw_programs_worker *alone; /* which runs suspects */
+    uint64_t good_answers;
+    uint32_t failures; /* to start, in a row */
+    uint64_t retry_at;
+    bool is_proven;     /* a worker was ready since the last failure */
+    bool is_stray_said; /* the warning about prints on stdout */
+    bool is_stopping;
+    uint64_t stop_deadline;
+    struct lw_timer start_timer;
+    struct lw_timer stop_timer;
+    struct lw_timer memory_timer; /* room is 0 for want of memory: looks again */
+    char *name;
+    char *service;
+    char *pipeline;
+    char *directory;
+    char **program;
+    char **environment;
+};
+
+static inline struct lw_programs *
+lw_programs_owner(const struct lw_programs_worker *worker)
+{
+    return worker->config->user;
+}
+
+static inline struct lw_programs_task *
+lw_programs_task_in(struct lw_list *node)
+{
+    return LW_CONTAINER(node, struct lw_programs_task, link);
+}
+
+static inline uint32_t
+lw_programs_count(const struct lw_list *list)
+{
+    uint32_t count = 0;
+    for (const struct lw_list *node = list->next; node != list; node = node->next) {
+        count++;
+    }
+    return count;
+}
+
+/* -- choice.c -- */
+/* Counts what ready workers would take now. */
+void lw_programs_update_room(struct lw_programs *programs);
+/* The ready worker that holds least; NULL: none has room. */
+struct lw_programs_worker *lw_programs_least_loaded(struct lw_programs *programs);
+/* Something changed at a worker: what waits goes on, and room is counted anew. */
+void lw_programs_go_on(struct lw_programs *programs);
+/* A request found no memory: nothing is taken until a timer has looked again. */
+void lw_programs_wait_for_memory(struct lw_programs *programs);
+void lw_programs_on_memory_timer(struct lw_timer *timer, uint64_t now);
+
+/* -- supply.c -- */
+/* Starts what may be started now. */
+void lw_programs_start_workers(struct lw_programs *programs);
+/* The program cannot start, or did nothing: nobody is charged, and it is tried again later. */
+void lw_programs_fail_start(struct lw_programs *programs, const char *why, const char *last);
+void lw_programs_on_start_timer(struct lw_timer *timer, uint64_t now);
+
+/* -- blame.c -- */
+/* Reports the task with the verdict that its delivery holds. */
+void lw_programs_report(struct lw_programs *programs, struct lw_programs_task *task);
+/* Reports every task of the list as given back: the run did not count. */
+void lw_programs_give_back_all(struct lw_programs *programs, struct lw_list *list,
+                               const char *reason);
+void lw_programs_give_back(struct lw_programs *programs, struct lw_programs_task *task,
+                           const char *reason);
+/* A process ended: charges, gives back or sets waiting what was open. */
+void lw_programs_on_end(struct lw_programs_worker *worker, const struct lw_programs_end *end);
+
+#endif
