@@ -100,6 +100,7 @@ add_item(struct lw_publishing *publishing, uint32_t index, struct lw_link *link)
 {
     struct publish_item *item = &publishing->items[index];
     const struct lw_message *message = &publishing->delivery->message;
+    bool is_same_broker = link == lw_stream_of(publishing->delivery)->link;
     lw_headers_init(&item->headers);
     item->link = link;
     item->owner = publishing;
@@ -110,7 +111,7 @@ add_item(struct lw_publishing *publishing, uint32_t index, struct lw_link *link)
         .ordering_key = message->ordering_key,
         .value = message->value,
         .event_time_ms = lw_delivery_event_time_ms(publishing->delivery),
-        .base = message,
+        .base = is_same_broker ? message : NULL, /* its private part is that broker's */
         .user = item,
     };
     return item;
@@ -504,6 +505,9 @@ hold(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
                 "topic=%s partition=%d id=%lld", delivery->partition->topic,
                 delivery->partition->number, (long long)delivery->message.position);
     destroy(dispatcher, publishing);
+    if (dispatcher->phase >= LW_PHASE_DRAINING) {
+        lw_shutdown_give_back(dispatcher, delivery);
+    }
 }
 
 static void
