@@ -722,6 +722,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     uint32_t moved;
     dispatcher->step_until = now + STEP_TIME_NS;
     dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
+    lw_mailbox_awake(&dispatcher->completions.mailbox);
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         take_events(dispatcher, dispatcher->links[i]);
     }
@@ -741,6 +742,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     dispatcher->transitions += used;
     lw_shutdown_step(dispatcher);
     bool has_work = used >= STEP_BUDGET || dispatcher->completions.done.first != NULL ||
-                    dispatcher->host->now >= dispatcher->step_until;
+                    dispatcher->host->now >= dispatcher->step_until ||
+                    lw_mailbox_sleep(&dispatcher->completions.mailbox);
     return has_work ? dispatcher->host->now : LW_NEVER;
 }
