@@ -60,6 +60,7 @@ lw_catalogue_print(const struct lw_catalogue_entry *entry, struct lw_text *out)
     lw_text_init(&remedy);
     append_wrapped(&remedy, entry->remedy);
     lw_text_append(out, remedy.data ? remedy.data : "");
+    out->is_failed |= remedy.is_failed;
     lw_text_deinit(&remedy);
 }
 

@@ -96,8 +96,11 @@ help_variable(const struct lw_config_path *path, struct lw_diagnostic *item)
     struct lw_text name;
     lw_text_init(&name);
     for (size_t i = 0; better && i < path->count; i++) {
+        char part[SHOWN_BYTES_MAX];
         lw_text_append(&name, i > 0 ? "__" : PREFIX);
-        append_upper(&name, i == path->bad ? better : path->parts[i]);
+        append_upper(&name, i == path->bad
+                                ? better
+                                : lw_text_shown(path->parts[i], part, sizeof(part)));
     }
     if (name.size > 0 && !name.is_failed) {
         lw_diagnostic_help(item, "did you mean %s?", name.data);
@@ -216,7 +219,10 @@ lw_config_override_env(struct lw_node *root, const struct lw_config_env *env,
         }
         char *name = lw_config_arena_text(arena, *entry, (size_t)(equals - *entry));
         if (name) {
-            work.place = (struct lw_place){ .name = name };
+            char shown[SHOWN_BYTES_MAX];
+            lw_text_shown(name, shown, sizeof(shown));
+            work.place =
+                (struct lw_place){ .name = lw_config_arena_text(arena, shown, strlen(shown)) };
             apply_variable(&work, name + strlen(PREFIX), equals + 1);
         }
     }
@@ -230,10 +236,14 @@ refuse_set(struct override *work, const struct lw_config_path *path)
     const char *better = nearest(path);
     lw_text_init(&where);
     lw_config_path_print(path, path->bad, &where);
+    char in[SHOWN_BYTES_MAX] = "";
+    if (where.size > 0) {
+        lw_text_shown(where.data, in, sizeof(in));
+    }
     struct lw_diagnostic *item = lw_diagnostics_add(
         work->diagnostics, LW_SEVERITY_ERROR, "E0118", &work->place, "\"%s\" %s%s%s",
         lw_text_shown(path->parts[path->bad], shown, sizeof(shown)), path->problem,
-        where.size > 0 ? ", in " : "", where.size > 0 ? where.data : "");
+        in[0] != '\0' ? ", in " : "", in);
     if (better) {
         lw_diagnostic_help(item, "did you mean \"%s\"?", better);
     }
@@ -249,7 +259,9 @@ apply_set(struct override *work, const char *set)
     if (!text) {
         return;
     }
-    work->place.name = lw_config_arena_format(work->arena, "--set %s", text);
+    char shown[SHOWN_BYTES_MAX];
+    work->place.name = lw_config_arena_format(work->arena, "--set %s",
+                                              lw_text_shown(text, shown, sizeof(shown)));
     if (!equals || !lw_config_path_split(&path, text)) {
         work->place.name = "--set";
         struct lw_diagnostic *item =

@@ -149,11 +149,13 @@ add_properties(struct listing *list, const struct lw_option_walk *walk)
         struct lw_text path;
         lw_text_init(&path);
         lw_text_format(&path, "%s.%s", key.data, lw_text_shown(node->key, name, sizeof(name)));
+        list->values->arena.is_failed |= path.is_failed;
         if (path.data) {
             add(list, path.data, node->is_secret ? "***" : node->text, node);
         }
         lw_text_deinit(&path);
     }
+    list->values->arena.is_failed |= key.is_failed;
     lw_text_deinit(&key);
 }
 

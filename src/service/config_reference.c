@@ -164,6 +164,7 @@ print_section(const struct lw_option *row, struct lw_text *out)
     lw_text_format(out, "\n## %s\n\n%s\n", title.data ? title.data : "", row->doc);
     print_table(row->rows, out);
     print_lists(title.data ? title.data : "", row->rows, out);
+    out->is_failed |= title.is_failed;
     lw_text_deinit(&title);
 }
 

@@ -50,6 +50,7 @@ put_reference(struct schema *schema, const struct table *owner, const char *name
     struct lw_text text;
     lw_text_init(&text);
     lw_text_format(&text, "%s%s%s", owner->name, owner->name[0] != '\0' ? "." : "", name);
+    schema->json->text->is_failed |= text.is_failed;
     lw_text_copy(table->name, sizeof(table->name), text.data ? text.data : name);
     lw_text_deinit(&text);
     table->rows = rows;
