@@ -73,8 +73,12 @@ virtual_host_settle(struct virtual_host *virtual_host)
             return;
         }
     }
-    fprintf(stderr, "virtual_host: %d turns without rest at %llu ns\n", TURNS_MAX,
-            (unsigned long long)virtual_host->host.now);
+    const struct lw_host *host = &virtual_host->host;
+    fprintf(stderr,
+            "virtual_host: %d turns without rest at %llu ns: deferred work %d, timers due %d, "
+            "turn wanted %d\n",
+            TURNS_MAX, (unsigned long long)host->now, !lw_list_is_empty(&host->deferred),
+            lw_timers_next(&host->timers) <= host->now, host->is_turn_due);
     abort();
 }
 

@@ -96,9 +96,6 @@ rewind_slot(struct lw_memory_slot *slot)
 void
 lw_memory_source_advance(struct lw_memory_source *source, uint64_t now)
 {
-    if (source->broker->state != LW_MEMORY_BROKER_UP) {
-        return;
-    }
     if (source->retry_at <= now) {
         source->retry_at = LW_NEVER;
         if (!source->member) {

@@ -110,6 +110,7 @@ create_entry(struct lw_memory_backlog *backlog, struct lw_memory_chunk *chunk,
              struct lw_memory_record *record)
 {
     struct lw_memory_entry *entry = lw_pool_take(&backlog->entries);
+    lw_assert(entry != NULL); /* reserved */
     *entry = (struct lw_memory_entry){ .chunk = chunk, .record = record, .backlog = backlog };
     lw_list_init(&entry->out);
     chunk->refs++;

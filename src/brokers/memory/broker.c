@@ -110,6 +110,10 @@ advance_sources(struct lw_memory_broker *broker, uint64_t now)
     if (broker->sources_due > now) {
         return;
     }
+    if (broker->state != LW_MEMORY_BROKER_UP) {
+        broker->sources_due = LW_NEVER; /* coming up looks at all of them */
+        return;
+    }
     uint64_t due = LW_NEVER;
     broker->sources_due = LW_NEVER;
     struct lw_list *head = &broker->sources;
