@@ -262,8 +262,19 @@ on_revoking(struct lw_link *link, const struct lw_event *event)
     }
     revoke->generation = event->generation;
     lw_list_push(&link->revoking, &revoke->link);
+    link->is_revoke_commit_sent = false; /* it has something of its own to commit */
     uint64_t deadline = link->dispatcher->host->now + LW_COMMIT_WAIT_NS;
-    link->revoke_deadline = event->deadline < deadline ? event->deadline : deadline;
+    deadline = event->deadline < deadline ? event->deadline : deadline;
+    link->revoke_deadline = deadline < link->revoke_deadline ? deadline : link->revoke_deadline;
+}
+
+/* Nothing is being revoked any more: ordinary commits go on. */
+static void
+end_revoking(struct lw_link *link)
+{
+    link->is_revoke_commit_sent = false;
+    link->revoke_deadline = LW_NEVER;
+    lw_timers_disarm(&link->dispatcher->host->timers, &link->revoke_timer);
 }
 
 static void
@@ -276,9 +287,7 @@ answer_revokes(struct lw_link *link)
         link->broker->ops->revoke_done(link->broker, revoke->generation);
         lw_free(revoke);
     }
-    link->is_revoke_commit_sent = false;
-    link->revoke_deadline = LW_NEVER;
-    lw_timers_disarm(&link->dispatcher->host->timers, &link->revoke_timer);
+    end_revoking(link);
 }
 
 /*
@@ -335,6 +344,9 @@ on_lost(struct lw_link *link, const struct lw_event *event)
             lw_list_remove(&revoke->link);
             lw_free(revoke);
         }
+    }
+    if (lw_list_is_empty(&link->revoking)) {
+        end_revoking(link);
     }
 }
 
