@@ -105,7 +105,7 @@ read_url(struct lw_kafka_broker *broker, const char *url, struct lw_error *ret_e
     size_t length = strlen(rest);
     length -= length > 0 && rest[length - 1] == '/' ? 1 : 0;
     if (length == 0 || memchr(rest, '/', length) || memchr(rest, '@', length)) {
-        enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0408",
+        enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0122",
                                              "\"%s\" is no address of a Kafka cluster", url);
         lw_error_help(ret_error, "write kafka://host:port, several separated by commas; user and "
                                  "password belong into the properties sasl.username and "
@@ -537,7 +537,9 @@ destroy(struct lw_broker *base)
     lw_free(broker->addresses);
     lw_free(broker->url);
     lw_free(broker->name);
-    lw_free(broker);
+    if (!broker->is_leaked) {
+        lw_free(broker);
+    }
 }
 
 static bool

@@ -516,7 +516,13 @@ lw_kafka_client_stop(struct lw_kafka_client *client)
     lw_kafka_client_continue_stop(client);
 }
 
-/* -- Ending ------------------------------------------------------------------------------------------ */
+/*
+ * -- Ending ------------------------------------------------------------------------------------------
+ *
+ * A consumer whose close was given up (the cluster is gone, a commit hangs in it) would hold
+ * rd_kafka_destroy until its session ends, 45 s. It is left to itself instead, together with the
+ * memory that its threads look at; mostly the process ends now anyway.
+ */
 
 static void
 destroy_handles(struct lw_kafka_client *client)
@@ -531,8 +537,7 @@ destroy_handles(struct lw_kafka_client *client)
         }
     }
     rd_kafka_queue_destroy(client->queue);
-    rd_kafka_destroy_flags(client->rk, client->is_abandoned ? RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
-                                                            : 0);
+    rd_kafka_destroy(client->rk);
 }
 
 void
@@ -541,13 +546,17 @@ lw_kafka_client_destroy(struct lw_kafka_client *client)
     if (!client) {
         return;
     }
+    lw_list_remove(&client->link);
+    if (client->rk && client->broker->token) {
+        lw_kafka_token_forget(client->broker->token, client->rk);
+    }
+    if (client->is_abandoned) {
+        client->broker->is_leaked = true;
+        return;
+    }
     if (client->rk) {
-        if (client->broker->token) {
-            lw_kafka_token_forget(client->broker->token, client->rk);
-        }
         destroy_handles(client);
     }
-    lw_list_remove(&client->link);
     lw_kafka_properties_deinit(&client->properties);
     lw_free(client->statistics);
     lw_free(client->group);

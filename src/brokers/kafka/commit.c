@@ -74,6 +74,10 @@ lw_kafka_commit_continue(struct lw_kafka_client *client)
     if (!client->commit || client->is_commit_sent || client->is_refreshing || is_held) {
         return;
     }
+    if (client->broker->is_down_said) {
+        finish(client, LW_STATUS_UNAVAILABLE); /* else it would hang in the client, and a close */
+        return;
+    }
     if (client->commit_index >= 0) {
         send_item(client);
     } else {

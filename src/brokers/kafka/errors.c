@@ -83,6 +83,46 @@ say_closed(struct lw_kafka_broker *broker, struct lw_error *ret_error)
     }
 }
 
+/* Clients before 2.6.1 send a nonce that Kafka 3.8.1, 3.9 and 4 refuse like a wrong password. */
+static void
+help_refused(struct lw_kafka_broker *broker, struct lw_error *ret_error)
+{
+    const char *mechanism = lw_kafka_properties_get(&broker->properties, "sasl.mechanism");
+    if (!mechanism) {
+        mechanism = lw_kafka_properties_get(&broker->properties, "sasl.mechanisms");
+    }
+    bool is_scram = mechanism && strncasecmp(mechanism, "SCRAM", 5) == 0;
+    bool is_old = rd_kafka_version() < 0x020601ff;
+    lw_error_help(ret_error,
+                  "check sasl.mechanism, sasl.username and sasl.password (or the token) in the "
+                  "broker's properties.%s%s%s Still trying; nothing is lost.",
+                  is_scram && is_old ? " If they are right: librdkafka " : "",
+                  is_scram && is_old ? rd_kafka_version_str() : "",
+                  is_scram && is_old ? " cannot use SCRAM with newer brokers such as Kafka 4; "
+                                       "2.6.1 and later can, and PLAIN works with any."
+                                     : "");
+}
+
+/* A listener without TLS answers a TLS hello with nonsense or with the end of the connection. */
+static void
+help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const char *reason,
+                 struct lw_error *ret_error)
+{
+    if (code != RD_KAFKA_RESP_ERR__SSL) {
+        lw_error_help(ret_error, "check the address and that the broker runs. Still trying; "
+                                 "nothing is lost.");
+    } else if (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number")) {
+        lw_error_help(ret_error,
+                      "this is what a listener without TLS does to a TLS client. "
+                      "security.protocol is %s; try plaintext or sasl_plaintext. Still trying; "
+                      "nothing is lost.",
+                      protocol_of(broker));
+    } else {
+        lw_error_help(ret_error, "check ssl.ca.location and the broker's certificate. Still "
+                                 "trying; nothing is lost.");
+    }
+}
+
 /* The client prefixes its texts with "sasl_ssl://host:port/bootstrap: "; ours names the broker. */
 static const char *
 without_prefix(const char *reason)
@@ -100,21 +140,14 @@ lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t c
         (void)lw_error_set(ret_error, LW_STATUS_DENIED, "E0502",
                            "broker \"%s\" (%s) refused the authentication: %s", broker->name,
                            broker->url, without_prefix(reason));
-        lw_error_help(ret_error, "check sasl.mechanism, sasl.username and sasl.password (or the "
-                                 "token) in the broker's properties. Still trying; nothing is "
-                                 "lost.");
+        help_refused(broker, ret_error);
     } else if (strstr(reason, "Disconnected while requesting ApiVersion")) {
         say_closed(broker, ret_error);
     } else {
         (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
                            "cannot use broker \"%s\" (%s): %s", broker->name, broker->url,
                            *reason ? without_prefix(reason) : "no connection");
-        lw_error_help(ret_error,
-                      code == RD_KAFKA_RESP_ERR__SSL
-                          ? "check ssl.ca.location and the broker's certificate. Still trying; "
-                            "nothing is lost."
-                          : "check the address and that the broker runs. Still trying; nothing "
-                            "is lost.");
+        help_unreachable(broker, code, reason, ret_error);
     }
     ret_error->is_retriable = true;
 }

@@ -441,6 +441,7 @@ struct lw_kafka_broker {
     enum lw_kafka_phase phase;
     bool is_stopping;
     bool is_silenced;
+    bool is_leaked; /* an abandoned consumer lives on and reads this */
     struct lw_list clients;
     struct lw_list sources;
     struct lw_kafka_events events;

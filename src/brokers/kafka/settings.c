@@ -24,7 +24,6 @@ static const struct lw_property consumer_defaults[] = {
     { "queued.min.messages", "100000" },
     { "reconnect.backoff.max.ms", "1000" },
     { "statistics.interval.ms", "90000" },
-    { "log.connection.close", "false" },
 };
 
 static const struct lw_property producer_defaults[] = {
@@ -32,7 +31,6 @@ static const struct lw_property producer_defaults[] = {
     { "reconnect.backoff.max.ms", "1000" },
     { "topic.metadata.propagation.max.ms", "5000" },
     { "statistics.interval.ms", "180000" },
-    { "log.connection.close", "false" },
 };
 
 static const struct lw_property consumer_owned[] = {

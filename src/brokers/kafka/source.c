@@ -26,7 +26,7 @@ check_topic(const char *name, struct lw_error *ret_error)
     if (is_topic(name)) {
         return LW_STATUS_OK;
     }
-    enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0411",
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0117",
                                          "\"%s\" cannot be the name of a Kafka topic", name);
     lw_error_help(ret_error, "1 to 249 characters of A-Z a-z 0-9 . _ -");
     return status;
@@ -78,7 +78,7 @@ join_client(struct lw_kafka_broker *broker, struct lw_kafka_client *client,
     lw_kafka_properties_deinit(&own);
     if (!is_equal) {
         enum lw_status status = lw_error_set(
-            ret_error, LW_STATUS_CONFIG, "E0412",
+            ret_error, LW_STATUS_CONFIG, "E0306",
             "subscriptions of group \"%s\" at broker \"%s\" have different properties",
             client->group, broker->name);
         lw_error_help(ret_error, "one consumer reads all topics of a group: give each of its "
@@ -86,7 +86,7 @@ join_client(struct lw_kafka_broker *broker, struct lw_kafka_client *client,
         return status;
     }
     if (lw_kafka_client_find(client, options->topic)) {
-        return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0413",
+        return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0301",
                             "group \"%s\" subscribes to \"%s\" twice", client->group,
                             options->topic);
     }
