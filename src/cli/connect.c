@@ -235,7 +235,9 @@ lw_connect_print(const struct lw_connect *connect, struct lw_text *out)
         const struct lw_connect_broker *item = &connect->brokers[i];
         lw_text_format(out, "  broker %s  ", item->config->name);
         if (item->error.status != LW_STATUS_OK) {
-            lw_text_format(out, "cannot be used: %s\n", item->error.message);
+            const char *code = item->error.code;
+            lw_text_format(out, "error%s%s%s: %s\n", *code ? "[" : "", code, *code ? "]" : "",
+                           item->error.message);
             if (item->error.help[0]) {
                 lw_text_format(out, "    help: %s\n", item->error.help);
             }
