@@ -43,16 +43,26 @@ class Work:
 
 
 @test
+def a_program_that_does_not_exist_is_an_error_of_the_configuration(folder):
+    work = e2e.config("g", ["t"], e2e.handler(program=[str(folder / "handler.sh")]))
+    service = e2e.Service(work, folder).start()
+    service.wait_log(text="E0203")
+    check_equal(service.code(), 78, "exit code")
+    check("must be executable" in service.log_text(), "help tells what to do")
+
+
+@test
 def a_handler_that_cannot_start_is_not_charged_to_messages(folder):
     program = folder / "handler.sh"
+    program.write_text("#!/nonexistent/interpreter\n")
+    program.chmod(0o755)
     work = Work(folder, "nostart", [""] * 5, program=[str(program)])
     line = work.service.wait_log("handler.down", code="E0602")
     check(str(program) in line["msg"], f"the message names the program: {line}")
     check("0 messages were consumed" in line["help"], f"help calms down: {line}")
-    state = work.service.wait_status("down", lambda s: not s["handlers"][0]["is_up"])
-    check_equal(state["topics"][0]["state"], "handler down", "state of the topic")
+    work.service.wait_status("handler down",
+                             lambda s: s["topics"][0]["state"] == "handler down")
     program.write_text(f"#!/bin/sh\nexec {sys.executable} {e2e.SUPPORT}/e2e_handler.py\n")
-    program.chmod(0o755)
     runs, dead = work.finish()
     check_equal(set(runs.values()), {1}, "runs of each message")
     check_equal(dead, {}, "dead letters")

@@ -84,8 +84,9 @@ a_killed_broker_costs_neither_messages_nor_the_assignment(void **state)
     driver_run_receipts(&driver, KILL_COUNT, 60000);
     driver_run_received(&driver, KILL_COUNT, 60000);
     assert_int_equal(driver.receipts[LW_STATUS_OK], KILL_COUNT);
-    assert_int_equal(driver.lost + driver.revoked + traffic->repeated, 0);
+    assert_int_equal(driver.lost + driver.revoked, 0);
     assert_int_equal(driver.jumps, 0);
+    assert_int_equal(traffic->repeated, 0);
     assert_int_equal(driver.ups, 2);
     driver_commit(&driver);
     assert_int_equal(driver.commit_status, LW_STATUS_OK);

@@ -45,6 +45,7 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 _services = []
 _tests = []
+_names = []
 
 
 class Failure(AssertionError):
@@ -315,7 +316,8 @@ def end_services():
 
 
 def unique(name):
-    return f"{name}-{os.getpid()}-{int(time.time())}"
+    _names.append(name)
+    return f"{name}-{os.getpid()}-{int(time.time())}-{len(_names)}"
 
 
 def show_logs():

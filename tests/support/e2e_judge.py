@@ -106,10 +106,9 @@ def duplicates_bound(histories):
             one = owned.setdefault(where, {"held": set(), "settled": set(), "committed": -1})
             if event["kind"] == "received":
                 one["held"].add(event["position"])
-            elif event["kind"] in ("settled", "dropped"):
+            elif event["kind"] == "settled":
                 one["held"].discard(event["position"])
-                if event["kind"] == "settled":
-                    one["settled"].add(event["position"])
+                one["settled"].add(event["position"])
             elif event["kind"] == "committed":
                 one["committed"] = max(one["committed"], event["position"])
         for one in owned.values():
