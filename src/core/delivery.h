@@ -137,20 +137,18 @@ const char *lw_state_name(enum lw_state state);
 bool lw_state_may_follow(enum lw_state from, enum lw_state to);
 
 /*
- * Begins a run that answers before anybody else can see it: like lw_delivery_begin_run, with the
- * answer claimed already. timeout_ns 0: no deadline.
+ * Begins the first run of a delivery that answers before anybody else can see it: like
+ * lw_delivery_begin_run, with the answer claimed already. The state is the caller's.
  */
 static inline void
-lw_delivery_begin_direct(struct lw_delivery *delivery, uint64_t now, uint64_t timeout_ns)
+lw_delivery_begin_direct(struct lw_delivery *delivery, uint64_t now, uint64_t deadline)
 {
-    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING);
     uint32_t serial = atomic_load_explicit(&delivery->serial, memory_order_relaxed);
     atomic_store_explicit(&delivery->serial, (serial | 1) + 2, memory_order_relaxed);
     atomic_store_explicit(&delivery->is_cancelled, false, memory_order_relaxed);
-    delivery->attempt++;
+    delivery->attempt = 1;
     delivery->started_at = now;
-    delivery->deadline = timeout_ns ? now + timeout_ns : LW_NEVER;
-    delivery->is_late = false;
+    delivery->deadline = deadline;
     if (__builtin_expect(delivery->outcome != NULL, 0)) {
         lw_outcome_clear(delivery->outcome);
     }

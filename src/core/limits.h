@@ -36,9 +36,9 @@ lw_limits_charge(struct lw_limits *limits, uint32_t count, uint64_t bytes)
 
 /* True when receiving may start again by this. */
 static inline bool
-lw_limits_credit(struct lw_limits *limits, uint32_t bytes)
+lw_limits_credit(struct lw_limits *limits, uint32_t count, uint64_t bytes)
 {
-    limits->count--;
+    limits->count -= count;
     limits->bytes -= bytes;
     if (__builtin_expect(!limits->is_stopped, 1)) {
         return false;

@@ -74,6 +74,28 @@ lw_offsets_done(struct lw_offsets *offsets, int64_t position)
     return true;
 }
 
+/* True when `position` is the next one and fits the ring: lw_offsets_pass may be used for it. */
+static inline bool
+lw_offsets_may_pass(const struct lw_offsets *offsets, int64_t position)
+{
+    return position == offsets->next && offsets->bits != NULL &&
+           (uint64_t)(position - offsets->base) <= offsets->mask;
+}
+
+/* Opens and completes the next position at once, after lw_offsets_may_pass said so. */
+static inline void
+lw_offsets_pass(struct lw_offsets *offsets, int64_t position)
+{
+    offsets->next = position + 1;
+    if (__builtin_expect(offsets->base == position, 1)) {
+        offsets->base = position + 1;
+        return;
+    }
+    uint64_t index = (uint64_t)position & offsets->mask;
+    offsets->bits[index >> 6] |= UINT64_C(1) << (index & 63);
+    offsets->done_beyond++;
+}
+
 /* Nothing below `position` will come any more: closes the tail as done. Never goes back. */
 enum lw_status lw_offsets_advance_to(struct lw_offsets *offsets, int64_t position);
 /* Moves base over what is done and returns it: the next offset to commit; -1 when unknown. */

@@ -39,23 +39,26 @@ lw_scheduler_update(struct lw_scheduler *scheduler, struct lw_subscription *subs
     }
 }
 
-void
-lw_scheduler_queue(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+enum lw_status
+lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
     struct lw_subscription *subscription = delivery->subscription;
-    if (delivery->lane) {
-        lw_lane_push(delivery->lane, delivery);
+    struct lw_bytes key;
+    delivery->lane = NULL;
+    if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
+        struct lw_lane *lane =
+            lw_lanes_find(&scheduler->lanes, subscription, delivery->partition->place, key);
+        if (__builtin_expect(!lane, 0)) {
+            return LW_STATUS_NO_MEMORY;
+        }
+        delivery->lane = lane;
+        lw_lane_push(lane, delivery);
     } else {
         lw_queue_push(&subscription->loose, &delivery->link);
     }
     subscription->queued++;
     lw_scheduler_join(scheduler, subscription);
-}
-
-enum lw_admitted
-lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
-{
-    return lw_scheduler_admit_or_start(scheduler, delivery, false);
+    return LW_STATUS_OK;
 }
 
 static struct lw_delivery *

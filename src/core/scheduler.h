@@ -54,16 +54,8 @@ lw_scheduler_free_slot(struct lw_scheduler *scheduler, struct lw_subscription *s
     }
 }
 
-enum lw_admitted {
-    LW_ADMITTED_WAITS,  /* in its lane or the loose queue */
-    LW_ADMITTED_STARTS, /* it would be chosen at once: it has a slot and its lane now */
-    LW_ADMITTED_NOT     /* no memory for its lane: nothing happened */
-};
-
-/* Queues a new delivery whose lane is known (NULL: unordered). */
-void lw_scheduler_queue(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
-/* Finds its lane and queues it. */
-enum lw_admitted lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
+/* Queues a new delivery in its lane, or unordered. NO_MEMORY: nothing happened. */
+enum lw_status lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
 
 /* Nothing waits anywhere, a slot is free, and nothing forbids the subscription to run. */
 static inline bool
@@ -75,53 +67,23 @@ lw_scheduler_may_start(const struct lw_scheduler *scheduler,
 }
 
 /* The key that names its lane; false: it is unordered. */
-LW_INLINE bool
-lw_scheduler_lane_key(const struct lw_delivery *delivery, struct lw_bytes *ret_key)
+static inline bool
+lw_scheduler_lane_key(const struct lw_subscription *subscription,
+                      const struct lw_message *message, struct lw_bytes *ret_key)
 {
-    const struct lw_message *message = &delivery->message;
-    uint8_t kind = delivery->subscription->lanes;
     *ret_key = message->ordering_key.data ? message->ordering_key : message->key;
-    if (__builtin_expect(kind == LW_LANES_KEY, 1)) {
+    switch ((enum lw_lanes_kind)subscription->lanes) {
+    case LW_LANES_KEY:
         return true;
-    }
-    if (kind == LW_LANES_PARTITION) {
+    case LW_LANES_NONE:
+        return false;
+    case LW_LANES_KEYED:
+        return ret_key->data != NULL;
+    case LW_LANES_PARTITION:
         *ret_key = (struct lw_bytes){NULL, 0};
         return true;
     }
-    return kind == LW_LANES_KEYED && ret_key->data != NULL;
-}
-
-/*
- * Queues a new delivery, or takes it at once when the choice could only fall on it: nothing is
- * ready anywhere, a slot is free, its lane is idle, and (is_alone) no other subscription of its
- * priority or better could be received first.
- */
-LW_INLINE enum lw_admitted
-lw_scheduler_admit_or_start(struct lw_scheduler *scheduler, struct lw_delivery *delivery,
-                            bool is_alone)
-{
-    struct lw_subscription *subscription = delivery->subscription;
-    struct lw_lane *lane = NULL;
-    struct lw_bytes key;
-    if (lw_scheduler_lane_key(delivery, &key)) {
-        lane = lw_lanes_find(&scheduler->lanes, subscription, delivery->partition->place, key);
-        if (__builtin_expect(!lane, 0)) {
-            delivery->lane = NULL;
-            return LW_ADMITTED_NOT;
-        }
-    }
-    delivery->lane = lane;
-    bool is_free = lane ? lane->place == LW_LANE_IDLE : subscription->loose.first == NULL;
-    if (__builtin_expect(is_alone && is_free && lw_scheduler_may_start(scheduler, subscription),
-                         1)) {
-        if (lane) {
-            lane->place = LW_LANE_BUSY;
-        }
-        lw_scheduler_take_slot(scheduler, subscription);
-        return LW_ADMITTED_STARTS;
-    }
-    lw_scheduler_queue(scheduler, delivery);
-    return LW_ADMITTED_WAITS;
+    return false;
 }
 
 /* Takes a slot and the delivery that is next for it; NULL when nothing is eligible or free. */

@@ -108,7 +108,7 @@ lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *par
         }
         lw_queue_pop(&partition->stash);
         partition->stash_count--;
-        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) == LW_ADMITTED_NOT) {
+        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
             lw_queue_push_front(&partition->stash, &delivery->link);
             partition->stash_count++;
             return;

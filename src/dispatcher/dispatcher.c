@@ -367,6 +367,11 @@ lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *str
         lw_settle(dispatcher, delivery, LW_SETTLED_ACKED, -1);
         return;
     }
+    if (__builtin_expect(dispatcher->phase >= LW_PHASE_LEAVING, 0)) {
+        /* It was cancelled: what it says of that is no fault of the message. */
+        lw_shutdown_give_back(dispatcher, delivery);
+        return;
+    }
     judge(dispatcher, stream, delivery);
 }
 

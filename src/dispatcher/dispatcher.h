@@ -102,6 +102,7 @@ struct lw_dispatcher {
     uint32_t held_count;     /* deliveries that are not FREE */
     uint32_t publishing_count;
     uint64_t started_at;
+    uint64_t step_until; /* when this step lets others have the thread */
     uint64_t drain_deadline; /* LW_NEVER: none or unlimited */
     struct lw_timer drain_timer;
     struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
@@ -148,6 +149,12 @@ void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_deliver
                              struct lw_ruling ruling);
 /* Puts a parked one back into its lane now. */
 void lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
+/* A received message becomes a held delivery: QUEUED, in its partition's list. */
+void lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                         struct lw_partition *partition, struct lw_delivery *delivery);
+/* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
+void lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                              struct lw_delivery *delivery);
 /* The timer of every delivery. */
 void lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now);
 /* Ends everything: a policy said stop. */

@@ -37,7 +37,7 @@ lw_dispatcher_init(struct lw_dispatcher *dispatcher, struct lw_host *host, int w
 {
     memset(dispatcher, 0, sizeof(*dispatcher));
     if (options->concurrency == 0) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0106",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105",
                             "concurrency is 0: at least one slot is needed");
     }
     dispatcher->host = host;
@@ -299,7 +299,7 @@ warn_retry_topics(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
             continue;
         }
         if (mode == LW_WARNINGS_ERROR) {
-            return lw_error_set(ret_error, LW_STATUS_CONFIG, "W0310",
+            return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0309",
                                 "retry topic \"%s\" of %s is consumed by nobody here",
                                 stream->retry_topic, stream->topic);
         }

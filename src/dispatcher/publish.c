@@ -144,7 +144,8 @@ build_retry(struct lw_publishing *publishing)
     }
     item->publication.kind = LW_PUBLISH_RETRY;
     item->publication.topic = stream->retry_topic;
-    item->publication.delay_ms = publishing->ruling.delay_ms;
+    /* At once, but through a tier all the same: nobody need read the retry topic itself. */
+    item->publication.delay_ms = facts.delay_ms == 0 && stream->reads_tiers ? 1 : facts.delay_ms;
     use_headers(item);
     return true;
 }

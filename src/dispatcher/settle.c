@@ -89,7 +89,7 @@ release(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     struct lw_partition *partition = delivery->partition;
     lw_scheduler_release(&dispatcher->scheduler, delivery);
     lw_settle_unhold(partition, delivery);
-    if (lw_limits_credit(&stream->subscription.limits, delivery->held_bytes)) {
+    if (lw_limits_credit(&stream->subscription.limits, 1, delivery->held_bytes)) {
         lw_dispatcher_update_receive(dispatcher, stream);
     }
     struct lw_link *link = stream->link;

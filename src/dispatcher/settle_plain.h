@@ -15,12 +15,9 @@
 static inline void
 lw_settle_promote_next(const struct lw_partition *partition)
 {
-    struct lw_list *node = partition->held.next;
-    if (node != &partition->held) {
-        struct lw_delivery *next = LW_CONTAINER(node, struct lw_delivery, held);
-        if (next->state == LW_STATE_QUEUED && next->lane) {
-            lw_lane_promote(next->lane);
-        }
+    struct lw_delivery *next = LW_CONTAINER(partition->held.next, struct lw_delivery, held);
+    if (next->state == LW_STATE_QUEUED && next->lane) {
+        lw_lane_promote(next->lane);
     }
 }
 
@@ -38,7 +35,11 @@ lw_settle_unhold(struct lw_partition *partition, struct lw_delivery *delivery)
     next->prev = before;
     partition->held_count--;
     if (before == &partition->held && partition->has_ledger) {
-        lw_settle_promote_next(partition);
+        if (next == before) {
+            (void)lw_offsets_safe(&partition->offsets); /* all is done: base catches up */
+        } else {
+            lw_settle_promote_next(partition);
+        }
     }
 }
 
@@ -62,7 +63,7 @@ lw_settle_plain(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
         lw_scheduler_release(&dispatcher->scheduler, delivery);
     }
     lw_settle_unhold(partition, delivery);
-    if (lw_limits_credit(&stream->subscription.limits, delivery->held_bytes)) {
+    if (lw_limits_credit(&stream->subscription.limits, 1, delivery->held_bytes)) {
         lw_dispatcher_update_receive(dispatcher, stream);
     }
     link->finished[link->finished_count++] = &delivery->message;

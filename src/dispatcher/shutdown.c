@@ -151,16 +151,16 @@ give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 }
 
 /*
- * At the beginning of a drain what cannot end before the deadline goes back at once: retries
- * that are due later, messages that are held for good, and those of paused subscriptions.
+ * In a drain what cannot end before the deadline goes back at once: retries that are due later,
+ * messages that are held for good, and those that wait in paused subscriptions.
  */
 static void
 give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     bool is_held = delivery->state == LW_STATE_JUDGED && !delivery->publishing &&
                    !lw_timer_is_armed(&delivery->timer);
-    bool is_paused =
-        delivery->state == LW_STATE_QUEUED && delivery->subscription->is_paused;
+    bool is_waiting = delivery->state == LW_STATE_QUEUED || delivery->state == LW_STATE_PARKED;
+    bool is_paused = is_waiting && delivery->subscription->is_paused;
     bool is_late = delivery->state == LW_STATE_PARKED &&
                    delivery->timer.due > dispatcher->drain_deadline;
     if (is_held || is_paused || is_late) {
@@ -235,10 +235,25 @@ is_only_publishing(const struct lw_dispatcher *dispatcher)
            dispatcher->held_count == dispatcher->publishing_count;
 }
 
+static bool
+is_waiting_paused(const struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
+        if (subscription->is_paused && subscription->queued + subscription->parked > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void
 continue_draining(struct lw_dispatcher *dispatcher)
 {
     struct lw_timers *timers = &dispatcher->host->timers;
+    if (is_waiting_paused(dispatcher)) {
+        each_held(dispatcher, give_back_hopeless);
+    }
     if (dispatcher->held_count == 0) {
         enter_leaving(dispatcher);
         return;
@@ -303,13 +318,14 @@ has_partitions(const struct lw_dispatcher *dispatcher, const struct lw_link *lin
     return false;
 }
 
+/* The last commits are no longer awaited once their partitions were given up. */
 static bool
 is_left(const struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         const struct lw_link *link = dispatcher->links[i];
-        if (link->is_started && (link->is_committing || !lw_list_is_empty(&link->revoking) ||
-                                 has_partitions(dispatcher, link))) {
+        if (link->is_started &&
+            (!lw_list_is_empty(&link->revoking) || has_partitions(dispatcher, link))) {
             return false;
         }
     }
@@ -363,11 +379,13 @@ give_spares_back(struct lw_dispatcher *dispatcher)
 static void
 continue_closing(struct lw_dispatcher *dispatcher)
 {
-    if (dispatcher->held_count > 0 || !are_engines_stopped(dispatcher)) {
+    /* Receipts that are still missing come from the close: at the latest as unknown. */
+    if (dispatcher->held_count > dispatcher->publishing_count ||
+        !are_engines_stopped(dispatcher)) {
         return;
     }
     close_brokers(dispatcher);
-    if (!are_brokers_closed(dispatcher)) {
+    if (dispatcher->held_count > 0 || !are_brokers_closed(dispatcher)) {
         return;
     }
     give_spares_back(dispatcher);

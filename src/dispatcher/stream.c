@@ -137,7 +137,7 @@ expand(const char *pattern, const char *topic, const char *what, char **ret_text
 {
     char name[TOPIC_MAX];
     if (!lw_topic_expand(pattern, topic, name, sizeof(name))) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0308",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0117",
                             "the %s topic \"%s\" of %s is empty or too long", what, pattern,
                             topic);
     }
@@ -169,7 +169,7 @@ init_dead_letter(struct lw_stream *stream, const struct lw_subscription_options 
     char name[TOPIC_MAX];
     if (!stream->link->broker->ops->default_topic(LW_TOPIC_DEAD_LETTER, stream->topic,
                                                   stream->name, name, sizeof(name))) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0308",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0117",
                             "no dead-letter topic can be named after \"%s\"", stream->topic);
     }
     stream->dead_letter_topic = lw_copy_text(name);
@@ -238,25 +238,25 @@ static enum lw_status
 check(const struct lw_subscription_options *options, struct lw_error *ret_error)
 {
     if (!options->topic || !options->topic[0]) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105", "a topic is required");
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0107", "a topic is required");
     }
     if (!options->subscription || !options->subscription[0]) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0107",
                             "a subscription (consumer group) is required for topic \"%s\"",
                             options->topic);
     }
     if (options->retry.max_attempts == 0) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0106",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105",
                             "max_attempts of topic \"%s\" is 0: at least one run is needed",
                             options->topic);
     }
     if (options->retry.max_retries < -1) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0106",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105",
                             "max_retries of topic \"%s\" is below 0", options->topic);
     }
     if (options->max_in_flight == 0 || options->max_in_flight_bytes == 0 ||
         options->receiver_queue_size == 0 || options->max_uncommitted == 0) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0106",
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "E0105",
                             "a limit of topic \"%s\" is 0: nothing could be received",
                             options->topic);
     }
@@ -324,6 +324,7 @@ lw_stream_create(struct lw_dispatcher *dispatcher, const struct lw_subscription_
     }
     stream->dispatcher = dispatcher;
     stream->link = link;
+    stream->batch_max = 1;
     stream->max_uncommitted = options->max_uncommitted;
     stream->receive_stall_ms = options->receive_stall_timeout_ms;
     stream->is_retry_external = options->retry.is_external;

@@ -19,7 +19,7 @@ charge(struct lw_limits *limits, uint32_t count, uint32_t bytes)
 static uint32_t
 resume_count(struct lw_limits *limits, uint32_t bytes)
 {
-    while (!lw_limits_credit(limits, bytes)) {
+    while (!lw_limits_credit(limits, 1, bytes)) {
         assert_int_equal(lw_limits_room(limits), 0);
     }
     return limits->count;
@@ -34,7 +34,7 @@ room_is_what_the_limit_leaves(void **state)
     assert_int_equal(lw_limits_room(&limits), 20);
     charge(&limits, 5, 10);
     assert_int_equal(lw_limits_room(&limits), 15);
-    assert_false(lw_limits_credit(&limits, 10));
+    assert_false(lw_limits_credit(&limits, 1, 10));
     assert_int_equal(lw_limits_room(&limits), 16);
     assert_int_equal(limits.bytes, 40);
 }
@@ -82,9 +82,9 @@ both_bounds_must_be_below_70_percent(void **state)
     charge(&limits, 9, 10);
     assert_true(limits.is_stopped);
     for (int i = 0; i < 8; i++) {
-        assert_false(lw_limits_credit(&limits, 10));
+        assert_false(lw_limits_credit(&limits, 1, 10));
     }
-    assert_true(lw_limits_credit(&limits, 800));
+    assert_true(lw_limits_credit(&limits, 1, 800));
 }
 
 static void
@@ -96,7 +96,7 @@ one_message_above_every_bound_is_let_in_alone(void **state)
     assert_true(lw_limits_room(&limits) > 0);
     charge(&limits, 1, 1000000);
     assert_int_equal(lw_limits_room(&limits), 0);
-    assert_true(lw_limits_credit(&limits, 1000000));
+    assert_true(lw_limits_credit(&limits, 1, 1000000));
     assert_int_equal(limits.bytes, 0);
 }
 
@@ -109,7 +109,7 @@ limit_of_zero_messages_lets_one_in(void **state)
     assert_int_equal(lw_limits_room(&limits), 1);
     charge(&limits, 1, 1);
     assert_int_equal(lw_limits_room(&limits), 0);
-    assert_true(lw_limits_credit(&limits, 1));
+    assert_true(lw_limits_credit(&limits, 1, 1));
 }
 
 static void
@@ -150,7 +150,7 @@ huge_limits_do_not_overflow(void **state)
     assert_false(limits.is_stopped);
     assert_int_equal(lw_limits_room(&limits), UINT32_MAX - 10);
     limits.is_stopped = true;
-    assert_true(lw_limits_credit(&limits, UINT32_MAX));
+    assert_true(lw_limits_credit(&limits, 1, UINT32_MAX));
 }
 
 int

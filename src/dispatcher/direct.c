@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See direct.h: the beginning, the books, and the way back to the ordinary path. */
+#include "dispatcher/direct.h"
+
+#include "base/assert.h"
+
+void
+lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
+                struct lw_stream *stream, bool may_start)
+{
+    const struct lw_engine *engine = stream->subscription.engine;
+    bool is_on = may_start && engine->direct && !dispatcher->is_observed &&
+                 lw_scheduler_may_start(&dispatcher->scheduler, &stream->subscription);
+    direct->dispatcher = dispatcher;
+    direct->stream = stream;
+    direct->handler = is_on ? engine->direct : NULL;
+    direct->user = engine->direct_user;
+    direct->now = dispatcher->host->now;
+    direct->deadline =
+        engine->direct_timeout_ns ? direct->now + engine->direct_timeout_ns : LW_NEVER;
+    direct->count = 0;
+    direct->bytes = 0;
+}
+
+/*
+ * Nothing of the stream is queued, runs, is parked or publishes: no lane can be taken, whatever
+ * its key. A lane outlives ownerships, so the counts are those of the whole stream.
+ */
+static inline bool
+is_stream_empty(const struct lw_subscription *subscription)
+{
+    return (subscription->queued | subscription->running | subscription->parked |
+            subscription->publishing) == 0;
+}
+
+bool
+lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition *partition,
+                       const struct lw_delivery *delivery)
+{
+    struct lw_subscription *subscription = &direct->stream->subscription;
+    struct lw_bytes key;
+    if (__builtin_expect(is_stream_empty(subscription), 1) ||
+        !lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
+        return true;
+    }
+    const struct lw_lane *lane = lw_lanes_find(&direct->dispatcher->scheduler.lanes,
+                                               subscription, partition->place, key);
+    return lane && lane->place == LW_LANE_IDLE;
+}
+
+/* The state that the ordinary way would have made by now: held, open, in its lane, in a slot. */
+static void
+become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
+                struct lw_delivery *delivery)
+{
+    struct lw_scheduler *scheduler = &direct->dispatcher->scheduler;
+    struct lw_subscription *subscription = &direct->stream->subscription;
+    struct lw_bytes key;
+    lw_dispatcher_begin(direct->dispatcher, direct->stream, partition, delivery);
+    delivery->attempt = 1;
+    delivery->is_late = false;
+    enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
+    lw_assert(status == LW_STATUS_OK);
+    delivery->lane = NULL;
+    if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
+        delivery->lane =
+            lw_lanes_find(&scheduler->lanes, subscription, partition->place, key);
+    }
+    if (delivery->lane) {
+        delivery->lane->place = LW_LANE_BUSY;
+    }
+    lw_scheduler_take_slot(scheduler, subscription);
+    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING);
+}
+
+void
+lw_direct_adopt(struct lw_direct *direct, struct lw_partition *partition,
+                struct lw_delivery *delivery, enum lw_verdict verdict)
+{
+    become_ordinary(direct, partition, delivery);
+    /* PENDING, or no verdict at all, is a mistake of a blocking handler: an error. */
+    delivery->verdict = (uint8_t)((unsigned)verdict <= LW_ERROR ? verdict : LW_ERROR);
+    direct->stream->counters.started++;
+    lw_dispatcher_finish_any(direct->dispatcher, direct->stream, delivery);
+    if (!lw_scheduler_may_start(&direct->dispatcher->scheduler, &direct->stream->subscription) ||
+        direct->dispatcher->phase != LW_PHASE_RUNNING) {
+        direct->handler = NULL;
+    }
+}
+
+static void
+give_memory_back(struct lw_direct *direct)
+{
+    struct lw_dispatcher *dispatcher = direct->dispatcher;
+    struct lw_broker *broker = direct->stream->link->broker;
+    broker->ops->release(broker, direct->done, direct->count);
+    for (uint32_t i = 0; i < direct->count; i++) {
+        if (dispatcher->spare_count < LW_RECEIVE_BATCH) {
+            dispatcher->spare[dispatcher->spare_count++] = direct->done[i];
+        } else {
+            lw_pool_give(&dispatcher->deliveries,
+                         LW_CONTAINER(direct->done[i], struct lw_delivery, message));
+        }
+    }
+}
+
+void
+lw_direct_end(struct lw_direct *direct)
+{
+    struct lw_stream *stream = direct->stream;
+    uint32_t count = direct->count;
+    if (count == 0) {
+        return;
+    }
+    stream->counters.started += count;
+    stream->counters.results[LW_OK] += count;
+    stream->counters.settled[LW_SETTLED_ACKED] += count;
+    stream->link->completed += count;
+    direct->dispatcher->held_count -= count;
+    give_memory_back(direct);
+    if (lw_limits_credit(&stream->subscription.limits, count, direct->bytes)) {
+        lw_dispatcher_update_receive(direct->dispatcher, stream);
+    }
+}
