@@ -214,7 +214,10 @@ struct lw_broker_ops {
     void (*revoke_done)(struct lw_broker *broker, uint64_t generation);
     /* Stops receiving at once and gives the slots up (REVOKING events follow). */
     void (*stop_sources)(struct lw_broker *broker);
-    /* Ends everything; CLOSED follows. No message may be held. */
+    /*
+     * Ends everything; publications without a receipt get one, then CLOSED follows. Messages are
+     * held only by such publications; they are released before destroy.
+     */
     void (*close)(struct lw_broker *broker);
     void (*destroy)(struct lw_broker *broker); /* after CLOSED, or before start */
 

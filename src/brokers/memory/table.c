@@ -225,7 +225,6 @@ static void
 close_broker(struct lw_broker *base)
 {
     struct lw_memory_broker *broker = lw_memory_broker_of(base);
-    lw_assert(broker->held == 0);
     if (broker->state == LW_MEMORY_BROKER_CLOSED) {
         return;
     }
