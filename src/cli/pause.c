@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `laneway pause`, `resume` and `drain`: changes to a running service. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/request.h"
 
@@ -58,13 +60,23 @@ send_target(struct lw_cli *cli, struct lw_json *json, struct lw_text *text, cons
     return exit_code;
 }
 
+/* Who asks, for the report and the log. */
+static void
+put_who(struct lw_json *json)
+{
+    const char *user = getenv("USER");
+    char number[32];
+    (void)snprintf(number, sizeof number, "uid %lu", (unsigned long)getuid());
+    lw_json_key(json, "who");
+    lw_json_string(json, user && user[0] ? user : number);
+}
+
 int
 lw_command_pause(struct lw_cli *cli)
 {
     struct pause_options options = { 0 };
     struct lw_json json;
     struct lw_text text;
-    const char *user = getenv("USER");
     if (!read_flags(cli, &options)) {
         return cli->exit_code;
     }
@@ -72,8 +84,7 @@ lw_command_pause(struct lw_cli *cli)
         return wrong_target(cli);
     }
     lw_cli_request_begin(&json, &text, "pause");
-    lw_json_key(&json, "who");
-    lw_json_string(&json, user ? user : "");
+    put_who(&json);
     lw_json_key(&json, "why");
     lw_json_string(&json, options.reason ? options.reason : "");
     lw_json_key(&json, "for_ms");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Service and brokers, and what the other builders share.
+ * Service and brokers, and what the other builders share: the profile, names of entries that
+ * are near to a wrong one, what is true of a kind of broker. Handlers are built in
+ * config_handlers.c, pipelines in config_pipelines.c.
  */
 #include "service/config_build.h"
 
@@ -67,7 +69,8 @@ nearest_entry(const struct lw_node *names, const char *name)
 {
     const struct lw_node *best = NULL;
     size_t best_distance = SIZE_MAX;
-    for (const struct lw_node *entry = names ? names->first : NULL; entry; entry = entry->next) {
+    for (const struct lw_node *entry = names ? names->first : NULL; entry;
+         entry = entry->next) {
         size_t distance = 0;
         if (entry->key && lw_option_is_near(name, entry->key, &distance) &&
             distance < best_distance) {
@@ -84,10 +87,9 @@ lw_config_build_unknown(struct lw_config_build *build, const struct lw_node *ref
 {
     char shown[SHOWN_BYTES_MAX];
     const struct lw_node *best = nearest_entry(names, reference->text);
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, code, &reference->place,
-                           "no %s is called \"%s\"", kind,
-                           lw_node_shown(reference, shown, sizeof(shown)));
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, code, &reference->place,
+        "no %s is called \"%s\"", kind, lw_node_shown(reference, shown, sizeof(shown)));
     if (best && best->key_place.line > 0) {
         lw_diagnostic_help(item, "did you mean \"%s\" (line %u)?", best->key,
                            best->key_place.line);
@@ -146,17 +148,32 @@ refuse_url(struct lw_config_build *build, const struct lw_config_broker *broker)
     bool is_later = strncmp(broker->url, "pulsar", 6) == 0;
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, is_later ? "E0113" : "E0122", &node->place,
-        is_later ? "a broker at \"%s\" is not in this version" : "\"%s\" is not a broker's address",
+        is_later ? "a broker at \"%s\" is not in this version"
+                 : "\"%s\" is not a broker's address",
         shown);
-    lw_diagnostic_help(item, "write kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside "
-                             "this process");
+    lw_diagnostic_help(item,
+                       "write kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside "
+                       "this process");
+}
+
+/* "memory:", or "memory:NAME" for one that is shared inside the process. */
+static bool
+is_memory(const char *url)
+{
+    static const char scheme[] = "memory:";
+    if (strncmp(url, scheme, sizeof(scheme) - 1) != 0) {
+        return false;
+    }
+    const char *name = url + sizeof(scheme) - 1;
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "._-")] == '\0';
 }
 
 static void
 read_url(struct lw_config_build *build, struct lw_config_broker *broker)
 {
     static const char scheme[] = "kafka://";
-    if (strcmp(broker->url, "memory:") == 0 || strcmp(broker->url, "memory://") == 0) {
+    if (is_memory(broker->url)) {
         broker->kind = LW_CONFIG_MEMORY;
         return;
     }

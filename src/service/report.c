@@ -373,10 +373,9 @@ add_lane(struct lw_table *table, const struct lw_report_lane *lane)
     const struct lw_subscription *subscription = &lane->stream->subscription;
     lw_table_ordinal(lane->served, served);
     lw_table_duration(lane->oldest_ms, oldest);
-    bool is_long = strcmp(lane->state, "paused") == 0;
     lw_table_add(table, "%s", served);
     lw_table_add(table, "%s", lane->stream->topic);
-    lw_table_add(table, "%s%s%s", lane->state, is_long ? " " : "", is_long ? lane->reason : "");
+    lw_table_add(table, "%s", lane->state);
     lw_table_add_count(table, subscription->queued);
     lw_table_add_count(table, subscription->running);
     lw_table_add_count(table, subscription->parked + subscription->publishing);
@@ -393,8 +392,7 @@ append_reasons(const struct lw_report *report, struct lw_text *out)
     for (uint32_t i = 0; i < report->count; i++) {
         struct lw_report_lane lane;
         lw_report_lane(report, i, &lane);
-        if (lane.reason[0] && strcmp(lane.state, "paused") != 0 &&
-            strcmp(lane.state, "starved") != 0) {
+        if (lane.reason[0] && strcmp(lane.state, "starved") != 0) {
             lw_text_format(out, "%s: %s: %s\n", lane.stream->topic, lane.state, lane.reason);
         }
     }
