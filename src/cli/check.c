@@ -103,11 +103,8 @@ append_json(const struct check *check, struct lw_text *out)
 static int
 exit_code_of(const struct check *check)
 {
-    struct lw_error error = { 0 };
     if (!check->config) {
-        (void)lw_diagnostics_error(&check->diagnostics, &error);
-        return check->diagnostics.is_out_of_memory ? lw_cli_fail_memory()
-                                                   : lw_error_exit_code(&error);
+        return lw_cli_config_exit_code(&check->diagnostics);
     }
     if (check->connect.exit_code != LW_EXIT_OK) {
         return check->connect.exit_code;

@@ -98,21 +98,40 @@ lw_cli_config_tell(const struct lw_cli *cli, const struct lw_diagnostics *diagno
     lw_text_deinit(&text);
 }
 
+static bool
+is_file_missing(const struct lw_diagnostics *diagnostics)
+{
+    for (size_t i = 0; i < diagnostics->count; i++) {
+        if (strcmp(diagnostics->items[i].code, "E0116") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int
+lw_cli_config_exit_code(const struct lw_diagnostics *diagnostics)
+{
+    struct lw_error error = { 0 };
+    if (diagnostics->is_out_of_memory) {
+        return lw_cli_fail_memory();
+    }
+    (void)lw_diagnostics_error(diagnostics, &error);
+    return is_file_missing(diagnostics) ? LW_EXIT_NO_INPUT : lw_error_exit_code(&error);
+}
+
 struct lw_config *
 lw_cli_config_require(struct lw_cli *cli, size_t first)
 {
     struct lw_cli_files files;
     struct lw_diagnostics diagnostics;
-    struct lw_error error = { 0 };
     if (!lw_cli_files_find(cli, first, &files)) {
         return NULL;
     }
     struct lw_config *config = lw_cli_config_load(cli, &files, &diagnostics);
     lw_cli_config_tell(cli, &diagnostics);
     if (!config) {
-        (void)lw_diagnostics_error(&diagnostics, &error);
-        cli->exit_code = diagnostics.is_out_of_memory ? lw_cli_fail_memory()
-                                                      : lw_error_exit_code(&error);
+        cli->exit_code = lw_cli_config_exit_code(&diagnostics);
     }
     lw_diagnostics_deinit(&diagnostics);
     lw_cli_files_deinit(&files);

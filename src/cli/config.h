@@ -25,6 +25,8 @@ struct lw_config *lw_cli_config_load(const struct lw_cli *cli, const struct lw_c
                                      struct lw_diagnostics *diagnostics);
 /* The same for commands that go on: prints what is wrong; NULL with cli->exit_code set. */
 struct lw_config *lw_cli_config_require(struct lw_cli *cli, size_t first);
+/* The exit code for a configuration that could not be loaded: 66 for a file that is not there. */
+int lw_cli_config_exit_code(const struct lw_diagnostics *diagnostics);
 /* Writes the diagnostics to standard error; --quiet leaves only errors. */
 void lw_cli_config_tell(const struct lw_cli *cli, const struct lw_diagnostics *diagnostics);
 

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# check, plan and topics: exit codes, places of errors, JSON, precedence of --set.
+set -uo pipefail
+. "$(dirname "$0")/_lib.sh"
+cd "$work" || exit 1
+
+cat >good.yaml <<'Y'
+version: 1
+service: { name: shop }
+brokers: { main: { url: "memory:" } }
+handlers: { work: { builtin: noop } }
+pipelines:
+  orders: { broker: main, handler: work, consumer: { group: g }, topics: [ { name: orders, priority: 10 } ] }
+Y
+sed 's/handler: work/handler: wrok/; s/priority: 10/priorty: 10/' good.yaml >bad.yaml
+
+expect 0 "good.yaml: ok (1 topic, 1 pipeline, 1 handler)" "" -- check good.yaml
+expect 0 "good.yaml: ok" "" -- check -c good.yaml
+LANEWAY_CONFIG=good.yaml expect 0 "good.yaml: ok" "" -- check
+expect 78 "" 'bad.yaml:6:' -- check bad.yaml
+expect 78 "" 'did you mean "priority"?' -- check bad.yaml
+expect 78 "" 'did you mean "work"' -- check bad.yaml
+expect 78 '"ok":false' "" -- check --json bad.yaml
+python3 -c '
+import json, sys
+report = json.load(open("out"))
+assert report["ok"] is False and len(report["diagnostics"]) == 2, report
+assert all(item["line"] == 6 and item["code"].startswith("E") for item in report["diagnostics"])
+' || fail "the JSON of check is wrong"
+expect 66 "" 'missing.yaml' -- check missing.yaml
+expect 78 "" "" -- run -c bad.yaml
+LANEWAY_SERVICE__CONCURENCY=3 expect 0 "" "LANEWAY_SERVICE__CONCURENCY" -- check good.yaml
+LANEWAY_SERVICE__CONCURENCY=3 expect 1 "" "" -- check --strict good.yaml
+expect 0 "in memory: topics are made on first use" "" -- check --connect good.yaml
+
+expect 0 "service shop: 16 slots" "" -- plan good.yaml
+expect 0 "service shop: 40 slots" "" -- plan --set service.concurrency=40 good.yaml
+LANEWAY_SERVICE__CONCURRENCY=41 expect 0 "service shop: 41 slots" "" -- plan good.yaml
+LANEWAY_SERVICE__CONCURRENCY=41 expect 0 "40 slots" "" -- plan --set service.concurrency=40 good.yaml
+"$LANEWAY" plan --json good.yaml | python3 -m json.tool >/dev/null || fail "the plan is no JSON"
+
+expect 0 "orders.dlq" "" -- topics plan good.yaml
+expect 0 "made on first use" "" -- topics create good.yaml
+expect 64 "" 'say "plan" or "create"' -- topics show good.yaml
+expect 64 "" "a memory broker lives inside one process" -- send -c good.yaml orders
+expect 64 "" "say which broker" -- peek orders
+expect 69 "E0501" "" -- check --connect --timeout 500ms --set brokers.main.url=kafka://127.0.0.1:1 good.yaml
+expect 69 "" "E0501" -- topics create --timeout 500ms --set brokers.main.url=kafka://127.0.0.1:1 good.yaml
+finish
