@@ -45,9 +45,11 @@ class Job:
         self.log.mkdir()
         dead = [f"{topic}.dlq" for topic in self.topics]
         admin("create", ",".join(self.topics + dead + [self.reply]), partitions)
-        headers = ["--header", f"traceparent={TRACE}", "--header", "content-type=application/json",
-                   "--header", "twice=1", "--header", "twice=2"]
-        admin("produce", ",".join(self.topics), count, "--keys", keys, "--seed", seed, *headers)
+        self.headers = ["--header", f"traceparent={TRACE}", "--header",
+                        "content-type=application/json", "--header", "twice=1", "--header",
+                        "twice=2"]
+        admin("produce", ",".join(self.topics), count, "--keys", keys, "--seed", seed,
+              *self.headers)
         self.total = count * len(self.topics)
 
     def config(self, work_ms=0, workers=2, window=4, concurrency=8, properties=None, **pipeline):
@@ -58,9 +60,10 @@ class Job:
                           properties, ordering="key", retry=retry, on_error="retry",
                           reply={"topic": self.reply}, **pipeline)
 
-    def start(self, **options):
+    def start(self, arguments=(), **options):
         name = f"member-{len(self.members)}"
-        member = e2e.Service(self.config(**options), self.folder, name).start()
+        setting = self.config(**options)
+        member = e2e.Service(setting, self.folder, name, arguments=arguments).start()
         self.members.append(member)
         return member
 
