@@ -50,8 +50,8 @@ make_hole(struct world *world)
         &world->plan.topics[sim_below(random, world->plan.topic_count)];
     int32_t partition = (int32_t)sim_below(random, (uint32_t)topic->partitions);
     int64_t end = lw_memory_hub_end(world->hub, topic->name, partition);
-    if (end < WORLD_MESSAGES_MAX - 8 - (int64_t)world->plan.message_count) {
-        return;
+    if (end + (int64_t)world->plan.message_count + 4 > WORLD_POSITIONS_MAX) {
+        return; /* every position keeps its place in the table */
     }
     (void)lw_memory_hub_skip(world->hub, topic->name, partition, sim_between(random, 1, 3));
 }
@@ -72,6 +72,9 @@ inject(struct world *world)
         .is_applied = sim_chance(random, 50),
         .delay_ns = (uint64_t)sim_between(random, 1, 3000) * LW_MS,
     };
+    if (fault.status == LW_STATUS_TOO_LARGE) {
+        fault.topic = "replies"; /* a dead letter that is refused for its size holds for good */
+    }
     if (fault.kind == LW_MEMORY_FAIL_COMMIT) {
         fault.status = LW_STATUS_UNAVAILABLE;
     }

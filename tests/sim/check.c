@@ -77,6 +77,30 @@ explain_places(const struct world *world)
     }
 }
 
+/* What a stream still holds, by partition, with the first of each. */
+static void
+explain_held(const struct lw_stream *stream)
+{
+    const struct lw_list *head = &stream->subscription.partitions;
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        const struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+        if (lw_list_is_empty(&partition->held)) {
+            continue;
+        }
+        const struct lw_delivery *first =
+            LW_CONTAINER(partition->held.next, struct lw_delivery, held);
+        fprintf(stderr,
+                "    %s/%d generation %llu ended %d held %u stash %u full %d: first %lld %s "
+                "attempt %u verdict %d publishing %d timer %d\n",
+                partition->topic, partition->number,
+                (unsigned long long)partition->generation, partition->is_ended,
+                partition->held_count, partition->stash_count, partition->is_window_full,
+                (long long)first->message.position, lw_state_name((enum lw_state)first->state),
+                first->attempt, (int)first->verdict, first->publishing != NULL,
+                lw_timer_is_armed(&first->timer));
+    }
+}
+
 void
 world_explain(struct world *world)
 {
@@ -100,6 +124,7 @@ world_explain(struct world *world)
                     subscription->is_paused, subscription->is_engine_full,
                     subscription->is_engine_down, subscription->is_publish_blocked,
                     member->broker->ops->is_ready(stream->source));
+            explain_held(stream);
         }
     }
 }

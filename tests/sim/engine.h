@@ -29,9 +29,8 @@ struct sim_task {
 struct sim_engine_hooks {
     /* A run begins; `delivery` has its attempt. */
     void (*started)(struct lw_delivery *delivery, void *user);
-    /* A run ends with that verdict; `has_reply`: ok, with a reply. */
-    void (*returned)(struct lw_delivery *delivery, enum lw_verdict verdict, bool has_reply,
-                     void *user);
+    /* A run ends with that verdict. */
+    void (*returned)(struct lw_delivery *delivery, enum lw_verdict verdict, void *user);
     void *user;
 };
 

@@ -67,6 +67,19 @@ run_seed(uint64_t seed, bool is_verbose, struct totals *totals)
     totals->violations += report->violation_count;
     totals->hash = totals->hash * 31 + world.hash;
     if (is_verbose) {
+        const struct plan *plan = &world.plan;
+        for (uint32_t i = 0; i < plan->topic_count; i++) {
+            const struct lw_subscription_options *options = &plan->topics[i].options;
+            printf("subscription %u: priority %d ordering %d keyless %d concurrency %u flight %u "
+                   "in_place %d topic %s\n",
+                   i, options->priority, (int)options->ordering, (int)options->keyless,
+                   options->concurrency, options->max_in_flight, (int)options->retry.in_place,
+                   options->retry.topic ? options->retry.topic : "-");
+        }
+        printf("mode %d sharing %d protocol %d slots %u room %u direct %d timeout %lld\n",
+               (int)plan->hub.mode, (int)plan->hub.sharing, (int)plan->hub.protocol,
+               plan->dispatcher.concurrency, plan->engine_room, plan->is_direct,
+               (long long)plan->timeout_ms);
         printf("seed %llu: hash %016llx, transitions %llu\n", (unsigned long long)seed,
                (unsigned long long)world.hash, (unsigned long long)world.transitions);
     }

@@ -34,7 +34,7 @@ on_started(struct lw_delivery *delivery, void *user)
 }
 
 static void
-on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, bool has_reply, void *user)
+on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, void *user)
 {
     struct member *member = user;
     struct world *world = member->world;
@@ -43,7 +43,6 @@ on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, bool has_repl
     member->running--;
     bool is_charged = !delivery->outcome || !delivery->outcome->is_uncharged;
     message->has_returned |= is_charged;
-    message->owes_reply = has_reply;
     if (!world->plan.is_observed) {
         world->transitions += 3; /* received or queued again, started, judged: not told apart */
         bool is_final = verdict == LW_OK || verdict == LW_DROP || verdict == LW_DEAD;

@@ -52,6 +52,19 @@ find_topic(struct world *world, const char *name)
     return topic;
 }
 
+/* A tier's partition uses the lanes of its source's. */
+static void
+share_lanes(struct world *world, const struct world_topic *tier, int32_t partition)
+{
+    for (uint32_t i = 0; i < world->topic_count; i++) {
+        const struct world_topic *topic = &world->topics[i];
+        if (topic->kind == WORLD_MAIN && topic->subscription == tier->subscription) {
+            oracle_share_lanes(world->oracle, tier->places[partition],
+                               topic->places[partition]);
+        }
+    }
+}
+
 static uint32_t
 place_in(struct world *world, struct world_topic *topic, int32_t partition)
 {
@@ -62,6 +75,7 @@ place_in(struct world *world, struct world_topic *topic, int32_t partition)
     if (*place == WORLD_NO_PLACE) {
         *place =
             oracle_add_place(world->oracle, world->subscriptions[topic->subscription]);
+        share_lanes(world, topic, partition);
     }
     return *place;
 }
@@ -91,18 +105,29 @@ hash_event(struct world *world, const struct oracle_event *event)
     mix(world, event->now);
 }
 
+/* A dead letter without payload does not say whose it is; one of those may be this one. */
+static bool
+has_dead_letter(struct world *world, const struct world_message *message)
+{
+    if (message->dead == 0 && world->nameless > 0) {
+        world->nameless--;
+        return true;
+    }
+    return message->dead > 0;
+}
+
 static const char *
-missing_effect(const struct world_message *message, enum lw_settled outcome)
+missing_effect(struct world *world, const struct world_message *message,
+               enum lw_settled outcome)
 {
     switch (outcome) {
     case LW_SETTLED_ACKED:
-        return message->owes_reply && message->replies < message->replies_due
-                   ? "acknowledged without its reply"
-                   : NULL;
+        return message->replies < message->replies_due ? "acknowledged without its reply"
+                                                       : NULL;
     case LW_SETTLED_RETRIED:
         return message->copies < message->copies_due ? "retried without a copy" : NULL;
     case LW_SETTLED_DEAD_LETTERED:
-        return message->dead == 0 ? "dead-lettered without a dead letter" : NULL;
+        return has_dead_letter(world, message) ? NULL : "dead-lettered without a dead letter";
     case LW_SETTLED_DROPPED:
     case LW_SETTLED_REDELIVERED:
     case LW_SETTLED_GIVEN_BACK:
@@ -119,9 +144,10 @@ on_settled(struct world *world, const struct lw_history_event *event)
     enum lw_settled outcome = (enum lw_settled)event->detail;
     bool is_final = outcome == LW_SETTLED_ACKED || outcome == LW_SETTLED_DEAD_LETTERED ||
                     outcome == LW_SETTLED_DROPPED;
-    message->replies_due += outcome == LW_SETTLED_ACKED && message->owes_reply;
+    const struct lw_outcome *said = event->delivery->outcome;
+    message->replies_due += outcome == LW_SETTLED_ACKED && said && said->output_count > 0;
     message->copies_due += outcome == LW_SETTLED_RETRIED;
-    const char *missing = missing_effect(message, outcome);
+    const char *missing = missing_effect(world, message, outcome);
     if (missing) {
         oracle_violation(world->oracle, ORACLE_P1, "message %u was %s", id, missing);
     }
@@ -203,13 +229,14 @@ on_appended(const struct lw_memory_view *view, void *user)
     }
     switch (topic->kind) {
     case WORLD_MAIN:
-        world->ids[topic->subscription][view->partition][view->position] = id;
+        world->ids[topic->subscription][view->partition][view->position] = id + 1;
         break;
     case WORLD_TIER:
         message->copies++;
         break;
     case WORLD_DEAD:
-        message->dead++;
+        message->dead += view->value.data != NULL;
+        world->nameless += view->value.data == NULL;
         break;
     case WORLD_REPLIES:
         message->replies++;
@@ -224,8 +251,8 @@ check_returned(struct world *world, const struct world_topic *topic, int32_t par
                int64_t position)
 {
     for (int64_t i = 0; topic->kind == WORLD_MAIN && i < position; i++) {
-        uint32_t id = world->ids[topic->subscription][partition][i];
-        if (!world->messages[id].has_returned) {
+        uint32_t id = world->ids[topic->subscription][partition][i] - 1;
+        if (id != UINT32_MAX && !world->messages[id].has_returned) {
             oracle_violation(world->oracle, ORACLE_LOST,
                              "%s/%d@%lld was committed, message %u never handled", topic->name,
                              partition, (long long)position, id);

@@ -18,7 +18,7 @@
 enum {
     WORLD_MESSAGES_MAX = 512,
     WORLD_TOPICS_MAX = 24,
-    WORLD_PLACE_KEYS = 16,
+    WORLD_POSITIONS_MAX = 1024,
     WORLD_NO_PLACE = UINT32_MAX
 };
 
@@ -31,8 +31,7 @@ struct world_message {
     uint32_t dead;        /* in the dead-letter topic */
     uint32_t copies;      /* in retry topics */
     uint32_t copies_due;  /* settled as retried */
-    uint32_t replies_due; /* ok with a reply, settled as such */
-    bool owes_reply;      /* its last run gave one */
+    uint32_t replies_due; /* settled as ok with a reply */
 };
 
 enum world_topic_kind { WORLD_MAIN, WORLD_TIER, WORLD_DEAD, WORLD_REPLIES };
@@ -73,7 +72,9 @@ struct world {
     uint32_t topic_count;
     uint32_t subscriptions[PLAN_TOPICS_MAX];
     struct world_message messages[WORLD_MESSAGES_MAX];
-    uint32_t ids[PLAN_TOPICS_MAX][PLAN_PARTITIONS_MAX][WORLD_MESSAGES_MAX]; /* by position */
+    /* The message at each position of the main topics, plus 1; 0: a hole. */
+    uint32_t ids[PLAN_TOPICS_MAX][PLAN_PARTITIONS_MAX][WORLD_POSITIONS_MAX];
+    uint32_t nameless; /* dead letters without payload */
     uint32_t produced;
     uint32_t handled;
     uint64_t chaos_until;

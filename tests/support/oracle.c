@@ -5,8 +5,8 @@
  * of what was received and is not over, in order. An event costs a few array accesses.
  *
  * What P3 asks of a start: its position is the first of its key's queue, nothing of the key runs,
- * in any generation. What P4 asks: no better subscription of the member has a fresh head (received,
- * never started, first of its key) while it may start something.
+ * in any generation. What P4 asks: no better subscription of the member has a lane where something
+ * was received, was never started, and has nothing before it, while it may start something.
  */
 #include "tests/support/oracle.h"
 
@@ -21,32 +21,45 @@ enum {
     FLAG_SEEN = 4,
     FLAG_DONE = 8,
 
-    RUN_RUNNING = 1,
     RUN_RETURNED = 2,
     RUN_RETRY_CONFIRMED = 4,
     RUN_DEAD_CONFIRMED = 8,
     RUN_SETTLED = 16,
     RUN_FINISHED = 32, /* settled, and not to come again */
     RUN_FRESH = 64,
+    RUN_RECEIVED = 128, /* at least once */
     NONE = -1
 };
 
 /* One position in one ownership. */
 struct run {
     uint8_t flags;
-    uint8_t open; /* received and not over */
+    uint8_t open;    /* received and not over */
+    uint8_t running; /* more than one only without order */
     uint32_t attempt;
     int32_t key;  /* index in the seat's table */
     int32_t next; /* in the key's queue, as an index of runs */
 };
 
+/* What of one key runs and waits at one member, over all places that share lanes. */
+struct lane {
+    struct lane *next;
+    uint64_t hash;
+    uint32_t group;
+    uint32_t running;
+    uint32_t held;    /* started and not over, in any generation: they have the lane */
+    uint32_t waiting; /* queues whose first was never started */
+    bool is_fresh;    /* something waits and nothing has the lane: it may start */
+};
+
+/* One key at one seat: the queue of what was received and is not over. */
 struct key {
     uint64_t hash;
     uint64_t generation; /* of the queue */
     int32_t head;
     int32_t tail;
-    uint32_t running;
-    bool is_used;
+    struct lane *lane; /* NULL: not used */
+    bool is_waiting;
 };
 
 struct ownership {
@@ -73,6 +86,7 @@ struct seat {
 
 struct place {
     uint32_t subscription;
+    uint32_t group; /* the place whose lanes it uses */
     uint8_t *flags;
     int64_t count;
     int64_t capacity;
@@ -94,6 +108,7 @@ struct oracle {
     struct place *places;
     uint32_t place_count;
     struct load *loads; /* by member * subscription_count + subscription */
+    struct lane *lanes[ORACLE_MEMBERS_MAX];
     bool is_dead[ORACLE_MEMBERS_MAX];
     uint64_t allowed;
     uint64_t now;
@@ -186,6 +201,13 @@ oracle_destroy(struct oracle *oracle)
         }
         free(oracle->places[i].flags);
     }
+    for (uint32_t m = 0; m < ORACLE_MEMBERS_MAX; m++) {
+        while (oracle->lanes[m]) {
+            struct lane *next = oracle->lanes[m]->next;
+            free(oracle->lanes[m]);
+            oracle->lanes[m] = next;
+        }
+    }
     free(oracle->places);
     free(oracle->subscriptions);
     free(oracle->loads);
@@ -208,8 +230,15 @@ oracle_add_place(struct oracle *oracle, uint32_t subscription)
 {
     uint32_t index = oracle->place_count++;
     oracle->places = grown(oracle->places, index + 1, sizeof *oracle->places);
-    oracle->places[index] = (struct place){ .subscription = subscription, .committed = -1 };
+    oracle->places[index] =
+        (struct place){ .subscription = subscription, .group = index, .committed = -1 };
     return index;
+}
+
+void
+oracle_share_lanes(struct oracle *oracle, uint32_t place, uint32_t other)
+{
+    oracle->places[place].group = oracle->places[other].group;
 }
 
 void
@@ -312,7 +341,7 @@ probe(struct key *keys, uint32_t capacity, uint64_t hash)
 {
     uint64_t mixed = hash * UINT64_C(0x9e3779b97f4a7c15);
     uint32_t at = (uint32_t)(mixed >> 32) & (capacity - 1);
-    while (keys[at].is_used && keys[at].hash != hash) {
+    while (keys[at].lane && keys[at].hash != hash) {
         at = (at + 1) & (capacity - 1);
     }
     return &keys[at];
@@ -328,7 +357,7 @@ grow_keys(struct seat *seat)
         abort();
     }
     for (uint32_t i = 0; i < seat->key_capacity; i++) {
-        if (seat->keys[i].is_used) {
+        if (seat->keys[i].lane) {
             *probe(keys, capacity, seat->keys[i].hash) = seat->keys[i];
         }
     }
@@ -345,15 +374,37 @@ grow_keys(struct seat *seat)
     seat->key_capacity = capacity;
 }
 
+static struct lane *
+find_lane(struct oracle *oracle, const struct seat *seat, uint64_t hash)
+{
+    uint32_t group = oracle->places[seat->place].group;
+    struct lane **first = &oracle->lanes[seat->member];
+    for (struct lane *lane = *first; lane; lane = lane->next) {
+        if (lane->hash == hash && lane->group == group) {
+            return lane;
+        }
+    }
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane) {
+        abort();
+    }
+    lane->hash = hash;
+    lane->group = group;
+    lane->next = *first;
+    *first = lane;
+    return lane;
+}
+
 static int32_t
-find_key(struct seat *seat, uint64_t hash)
+find_key(struct oracle *oracle, struct seat *seat, uint64_t hash)
 {
     if (seat->key_count * 2 >= seat->key_capacity) {
         grow_keys(seat);
     }
     struct key *key = probe(seat->keys, seat->key_capacity, hash);
-    if (!key->is_used) {
-        *key = (struct key){ .hash = hash, .head = NONE, .tail = NONE, .is_used = true };
+    if (!key->lane) {
+        *key = (struct key){ .hash = hash, .head = NONE, .tail = NONE };
+        key->lane = find_lane(oracle, seat, hash);
         seat->key_count++;
     }
     return (int32_t)(key - seat->keys);
@@ -377,22 +428,32 @@ order_of(const struct oracle_subscription *subscription, const struct oracle_eve
     return false;
 }
 
-/* The head of the key's queue is fresh if it never started and nothing of the key runs. */
 static void
-freshen(struct oracle *oracle, struct seat *seat, const struct key *key)
+update_lane(struct load *load, struct lane *lane)
 {
-    struct ownership *ownership = seat->ownership;
-    if (key->head == NONE || key->running > 0 || ownership->is_ended ||
-        key->generation != ownership->generation) {
-        return;
-    }
-    struct run *run = &ownership->runs[key->head];
-    if (run->attempt == 0 && run->open && !(run->flags & RUN_FRESH)) {
-        run->flags |= RUN_FRESH;
-        load_of(oracle, seat)->fresh++;
+    bool is_fresh = lane->waiting > 0 && lane->held == 0;
+    if (is_fresh != lane->is_fresh) {
+        lane->is_fresh = is_fresh;
+        load->fresh += is_fresh ? 1 : UINT32_MAX;
     }
 }
 
+/* Looks again whether the first of the key's queue waits for its first start. */
+static void
+update_key(struct oracle *oracle, struct seat *seat, struct key *key)
+{
+    const struct ownership *ownership = seat->ownership;
+    bool is_live = !ownership->is_ended && key->generation == ownership->generation;
+    bool is_waiting = is_live && key->head != NONE && ownership->runs[key->head].attempt == 0 &&
+                      ownership->runs[key->head].open > 0;
+    if (is_waiting != key->is_waiting) {
+        key->is_waiting = is_waiting;
+        key->lane->waiting += is_waiting ? 1 : UINT32_MAX;
+    }
+    update_lane(load_of(oracle, seat), key->lane);
+}
+
+/* Without order each waits for itself. */
 static void
 stale_fresh(struct oracle *oracle, struct seat *seat, struct run *run)
 {
@@ -418,7 +479,7 @@ push_key(struct oracle *oracle, struct seat *seat, int32_t index, int32_t at)
         ownership->runs[key->tail].next = at;
     }
     key->tail = at;
-    freshen(oracle, seat, key);
+    update_key(oracle, seat, key);
 }
 
 /* Takes what is over from the front; what was given back in the middle goes when it comes. */
@@ -426,13 +487,12 @@ static void
 trim_key(struct oracle *oracle, struct seat *seat, struct key *key)
 {
     const struct ownership *ownership = seat->ownership;
-    if (key->generation != ownership->generation) {
-        return;
+    if (!ownership->is_ended && key->generation == ownership->generation) {
+        while (key->head != NONE && ownership->runs[key->head].open == 0) {
+            key->head = ownership->runs[key->head].next;
+        }
     }
-    while (key->head != NONE && ownership->runs[key->head].open == 0) {
-        key->head = ownership->runs[key->head].next;
-    }
-    freshen(oracle, seat, key);
+    update_key(oracle, seat, key);
 }
 
 /* -- Ownerships -------------------------------------------------------------------------------------- */
@@ -494,10 +554,12 @@ end_ownership(struct oracle *oracle, struct seat *seat, struct ownership *owners
         struct run *run = &ownership->runs[i];
         bool is_covered = is_individual ? (run->flags & RUN_FINISHED) != 0
                                         : ownership->base + i < place->committed;
-        bool was_received = run->open > 0 || (run->flags & RUN_SETTLED) != 0;
-        oracle->report.duplicates_max += was_received && !is_covered;
-        if (ownership == seat->ownership) {
-            stale_fresh(oracle, seat, run);
+        oracle->report.duplicates_max += (run->flags & RUN_RECEIVED) && !is_covered;
+        stale_fresh(oracle, seat, run);
+    }
+    for (uint32_t i = 0; i < seat->key_capacity; i++) {
+        if (seat->keys[i].is_waiting) {
+            update_key(oracle, seat, &seat->keys[i]);
         }
     }
 }
@@ -538,7 +600,7 @@ on_received(struct oracle *oracle, const struct oracle_event *event, struct subj
     struct run *run = subject->run;
     uint8_t *flags = flags_at(oracle, event->place, event->position);
     oracle->report.received++;
-    if (!run->open && !(run->flags & RUN_SETTLED) && (*flags & FLAG_SEEN)) {
+    if (!(run->flags & RUN_RECEIVED) && (*flags & FLAG_SEEN)) {
         oracle->report.duplicates++;
     }
     *flags |= FLAG_SEEN;
@@ -546,10 +608,11 @@ on_received(struct oracle *oracle, const struct oracle_event *event, struct subj
     if (run->open++ > 0) {
         return; /* the client gave it twice; the second has no place in the order */
     }
-    *run = (struct run){ .open = 1, .key = NONE, .next = NONE };
+    uint8_t kept = run->flags & (RUN_SETTLED | RUN_FINISHED);
+    *run = (struct run){ .flags = kept | RUN_RECEIVED, .open = 1, .key = NONE, .next = NONE };
     uint64_t hash = 0;
     if (order_of(subject->subscription, event, &hash)) {
-        int32_t key = find_key(subject->seat, hash);
+        int32_t key = find_key(oracle, subject->seat, hash);
         run = run_at(subject->ownership, event->position);
         run->key = key;
         push_key(oracle, subject->seat, key,
@@ -571,7 +634,12 @@ check_priority(struct oracle *oracle, const struct oracle_event *event,
         bool is_full = other->concurrency > 0 && load->running >= other->concurrency;
         if (other->priority < subject->subscription->priority && load->fresh > 0 && !is_full &&
             !(oracle->is_blocked && oracle->is_blocked(oracle->user, event->member, i))) {
-            blame(oracle, ORACLE_P4, event, "started while a better one was waiting");
+            oracle_violation(oracle, ORACLE_P4,
+                             "member %u place %u position %lld of subscription %u started while "
+                             "subscription %u had %u waiting and %u running",
+                             event->member, event->place, (long long)event->position,
+                             oracle->places[event->place].subscription, i, load->fresh,
+                             load->running);
             return;
         }
     }
@@ -585,7 +653,7 @@ check_order(struct oracle *oracle, const struct oracle_event *event,
         return;
     }
     const struct key *key = &subject->seat->keys[subject->run->key];
-    if (key->running > 0) {
+    if (key->lane->running > 0) {
         blame(oracle, ORACLE_P3, event, "started while another of its key runs");
     }
     if (key->head != event->position - subject->ownership->base) {
@@ -608,31 +676,35 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
     check_order(oracle, event, subject);
     check_priority(oracle, event, subject);
     stale_fresh(oracle, subject->seat, run);
+    bool is_first = run->attempt == 0;
     run->attempt = event->attempt;
-    run->flags |= RUN_RUNNING;
-    run->flags &= (uint8_t)~RUN_RETURNED;
-    subject->load->running++;
     if (run->key != NONE) {
-        subject->seat->keys[run->key].running++;
+        struct key *key = &subject->seat->keys[run->key];
+        key->lane->running++;
+        key->lane->held += is_first;
+        update_key(oracle, subject->seat, key);
     }
+    run->running++;
+    if (run->open == 1) { /* else it is not told which of them returned */
+        run->flags &= (uint8_t)~RUN_RETURNED;
+    }
+    subject->load->running++;
 }
 
 static void
 on_returned(struct oracle *oracle, const struct oracle_event *event, struct subject *subject)
 {
     struct run *run = subject->run;
-    if (!(run->flags & RUN_RUNNING)) {
+    if (run->running == 0) {
         blame(oracle, ORACLE_P5, event, "returned without running");
         return;
     }
-    run->flags &= (uint8_t)~RUN_RUNNING;
+    run->running--;
     run->flags |= RUN_RETURNED;
     subject->load->running--;
     oracle->report.stale += subject->ownership->is_ended;
     if (run->key != NONE) {
-        struct key *key = &subject->seat->keys[run->key];
-        key->running--;
-        freshen(oracle, subject->seat, key);
+        subject->seat->keys[run->key].lane->running--;
     }
 }
 
@@ -649,11 +721,11 @@ close_run(struct oracle *oracle, const struct oracle_event *event, struct subjec
     if (run->open > 0) {
         return;
     }
-    if (subject->ownership == subject->seat->ownership) {
-        stale_fresh(oracle, subject->seat, run);
-    }
-    if (run->key != NONE && !subject->ownership->is_ended) {
-        trim_key(oracle, subject->seat, &subject->seat->keys[run->key]);
+    stale_fresh(oracle, subject->seat, run);
+    if (run->key != NONE) {
+        struct key *key = &subject->seat->keys[run->key];
+        key->lane->held -= run->attempt > 0;
+        trim_key(oracle, subject->seat, key);
     }
 }
 
@@ -689,7 +761,7 @@ on_settled(struct oracle *oracle, const struct oracle_event *event, struct subje
     if (missing) {
         blame(oracle, ORACLE_P1, event, missing);
     }
-    if (run->flags & RUN_RUNNING) {
+    if (run->running >= run->open) {
         blame(oracle, ORACLE_P5, event, "settled while its handler runs");
     }
     if ((run->flags & RUN_SETTLED) && !subject->subscription->is_individual) {
@@ -708,8 +780,7 @@ first_unfinished(struct ownership *ownership)
 {
     while (ownership->low < ownership->base + ownership->count) {
         const struct run *run = &ownership->runs[ownership->low - ownership->base];
-        bool was_received = run->open > 0 || (run->flags & RUN_SETTLED) != 0;
-        if (was_received && (run->open > 0 || !(run->flags & RUN_FINISHED))) {
+        if ((run->flags & (RUN_RECEIVED | RUN_FINISHED)) == RUN_RECEIVED) {
             break;
         }
         ownership->low++;

@@ -76,6 +76,8 @@ void oracle_destroy(struct oracle *oracle);
 uint32_t
 oracle_add_subscription(struct oracle *oracle, const struct oracle_subscription *subscription);
 uint32_t oracle_add_place(struct oracle *oracle, uint32_t subscription);
+/* What is received there goes into the lanes of `other` (a retry tier and its source). */
+void oracle_share_lanes(struct oracle *oracle, uint32_t place, uint32_t other);
 /* Asked only where P4 looks broken: may that subscription not start anything now (paused, its
  * engine full or down)? */
 void oracle_set_blocked(struct oracle *oracle,

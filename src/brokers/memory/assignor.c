@@ -287,7 +287,10 @@ lw_memory_assignor_assign(struct lw_memory_hub *hub, struct lw_memory_group *gro
 {
     struct lw_list *members = &group->members;
     for (struct lw_list *node = members->next; node != members; node = node->next) {
-        LW_CONTAINER(node, struct lw_memory_member, link)->generation = 0;
+        struct lw_memory_member *member = LW_CONTAINER(node, struct lw_memory_member, link);
+        member->generation = 0;
+        member->is_rejoining = false;
     }
+    group->epoch++;
     each_topic(hub, group, assign_topic, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commits take effect when their answer is made. A member that was expelled or left, or that has
- * answered its revoke and is not assigned again yet, gets STATE and nothing is stored; all others
+ * Commits take effect when their answer is made. A member that was expelled or left or lost its
+ * assignment, or that has answered its revoke and is not assigned again yet, gets STATE, and so
+ * does a commit that a rebalance overtook; nothing is stored then. All others
  * may store what they like, also for partitions of somebody else (the real broker does not look).
  * A split commit stores the tail and puts the error on the whole. Loop thread.
  */
@@ -13,6 +14,9 @@
 #include "brokers/memory/faults.h"
 #include "brokers/memory/group.h"
 #include "brokers/memory/member.h"
+
+/* Of a commit that was sent before the loss of its assignment was noticed. */
+#define NO_EPOCH UINT64_MAX
 
 static bool
 reserve(struct lw_memory_commit *commit, size_t n)
@@ -62,6 +66,7 @@ lw_memory_commit_begin(struct lw_memory_broker *broker, const struct lw_commit_i
             .member = source->member,
             .partition = source->slots[items[i].slot]->partition,
             .position = items[i].position,
+            .epoch = broker->events.lost > 0 ? NO_EPOCH : source->member->group->epoch,
         };
     }
     commit->count = n;
@@ -78,7 +83,7 @@ lw_memory_commit_begin(struct lw_memory_broker *broker, const struct lw_commit_i
 static bool
 is_believed(const struct lw_memory_hub *hub, const struct lw_memory_member *member)
 {
-    if (!member->is_joined || member->is_expelled) {
+    if (!member->is_joined || member->is_expelled || member->is_rejoining) {
         return false;
     }
     return hub->options.protocol == LW_MEMORY_COOPERATIVE || member->revokes > 0 ||
@@ -89,7 +94,8 @@ static enum lw_status
 store(struct lw_memory_hub *hub, const struct lw_memory_commit *commit)
 {
     for (size_t i = 0; i < commit->count; i++) {
-        if (!is_believed(hub, commit->entries[i].member)) {
+        const struct lw_memory_member *member = commit->entries[i].member;
+        if (!is_believed(hub, member) || commit->entries[i].epoch != member->group->epoch) {
             return LW_STATUS_STATE;
         }
     }

@@ -87,6 +87,7 @@ struct lw_memory_group {
     struct lw_list offsets;
     enum lw_memory_group_state state;
     bool is_due; /* a rebalance is wanted */
+    uint64_t epoch; /* assignments so far; a commit belongs to one */
     uint64_t assign_at;
     struct lw_memory_source **targets; /* scratch: owner of each partition of one topic */
     int32_t target_capacity;
@@ -112,6 +113,7 @@ struct lw_memory_member {
     bool is_joined;
     bool is_expelled; /* overran a revoke; it does not know yet */
     bool is_leaving;
+    bool is_rejoining;    /* lost all; its commits mean nothing until it is assigned again */
     uint32_t revokes;    /* REVOKING events without an answer */
     uint64_t revoke_due; /* then it is expelled */
     uint64_t expires_at; /* of a dead one */
@@ -229,6 +231,7 @@ struct lw_memory_commit_entry {
     struct lw_memory_member *member;
     struct lw_memory_partition *partition;
     int64_t position;
+    uint64_t epoch; /* of the group, when it was sent */
 };
 
 struct lw_memory_commit {
@@ -246,6 +249,7 @@ struct lw_memory_events {
     size_t first;
     size_t count;
     size_t capacity;
+    size_t lost; /* LOST events among them: until they are read, commits come too late */
 };
 
 enum lw_memory_broker_state {

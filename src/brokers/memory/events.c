@@ -46,6 +46,7 @@ lw_memory_events_push(struct lw_memory_broker *broker, const struct lw_event *ev
         lw_assert(lw_memory_events_reserve(broker, 1));
     }
     events->items[(events->first + events->count++) & (events->capacity - 1)] = *event;
+    events->lost += event->kind == LW_EVENT_LOST;
     lw_memory_broker_poke(broker);
 }
 
@@ -62,6 +63,7 @@ lw_memory_events_take(struct lw_memory_broker *broker, struct lw_event *out, siz
     size_t count = n < events->count ? n : events->count;
     for (size_t i = 0; i < count; i++) {
         out[i] = events->items[(events->first + i) & (events->capacity - 1)];
+        events->lost -= out[i].kind == LW_EVENT_LOST;
     }
     events->first = (events->first + count) & (events->capacity - 1);
     events->count -= count;

@@ -152,6 +152,13 @@ lw_memory_hub_create_topic(struct lw_memory_hub *hub, const char *topic, int32_t
     return lw_memory_topic_make(hub, topic, partitions, &found);
 }
 
+const char *
+lw_memory_hub_name(const struct lw_memory_hub *hub, const char *topic)
+{
+    const struct lw_memory_topic *found = lw_memory_topic_find(hub, topic);
+    return found ? found->name : NULL;
+}
+
 int32_t
 lw_memory_hub_partitions(const struct lw_memory_hub *hub, const char *topic)
 {

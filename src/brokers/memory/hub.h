@@ -65,6 +65,8 @@ struct lw_memory_options *lw_memory_hub_options(struct lw_memory_hub *hub);
  * else creates it or adds partitions (members are rebalanced). */
 enum lw_status
 lw_memory_hub_create_topic(struct lw_memory_hub *hub, const char *topic, int32_t partitions);
+/* The hub's own string of a topic's name, which lives as long as the hub; NULL without it. */
+const char *lw_memory_hub_name(const struct lw_memory_hub *hub, const char *topic);
 /* Partitions of a topic, 0 when there is none. */
 int32_t lw_memory_hub_partitions(const struct lw_memory_hub *hub, const char *topic);
 

@@ -283,6 +283,7 @@ lw_memory_member_lose(struct lw_memory_member *member)
     member->revokes = 0;
     member->revoke_due = LW_NEVER;
     member->is_expelled = false;
+    member->is_rejoining = true;
     update_sources(member);
     if (member->is_leaving) {
         quit(member);
