@@ -175,8 +175,7 @@ parse_number(const struct lw_option *row, const char *text, int64_t *ret_value)
 }
 
 enum lw_option_fault
-lw_option_parse(const struct lw_option *row, const char *text,
-                union lw_option_value *ret_value)
+lw_option_parse(const struct lw_option *row, const char *text, union lw_option_value *ret_value)
 {
     union lw_option_value value = { .number = 0 };
     enum lw_option_fault fault = LW_OPTION_FINE;

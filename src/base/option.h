@@ -24,11 +24,11 @@ enum lw_option_type {
     LW_OPTION_INT,      /* signed, of row->size bytes */
     LW_OPTION_UINT,     /* unsigned, of row->size bytes */
     LW_OPTION_DOUBLE,
-    LW_OPTION_DURATION, /* int64_t milliseconds; "30s" */
-    LW_OPTION_BYTES,    /* uint64_t; "64MiB" */
-    LW_OPTION_TEXT,     /* const char * */
-    LW_OPTION_ENUM,     /* one of row->words, stored in row->size bytes */
-    LW_OPTION_TEXTS,    /* const char *const *, NULL-terminated, and a count */
+    LW_OPTION_DURATION,   /* int64_t milliseconds; "30s" */
+    LW_OPTION_BYTES,      /* uint64_t; "64MiB" */
+    LW_OPTION_TEXT,       /* const char * */
+    LW_OPTION_ENUM,       /* one of row->words, stored in row->size bytes */
+    LW_OPTION_TEXTS,      /* const char *const *, NULL-terminated, and a count */
     LW_OPTION_DURATIONS,  /* const int64_t * and a count */
     LW_OPTION_PROPERTIES, /* const struct lw_property * and a count: any keys, scalar values */
     LW_OPTION_NUMBERS,    /* names with whole numbers; bound by its owner */
@@ -46,19 +46,19 @@ enum lw_option_reload { LW_RELOAD_RESTART = 0, LW_RELOAD_LIVE };
 struct lw_option_word {
     const char *word; /* NULL ends the list */
     int64_t value;
-    bool is_alias;      /* accepted, never printed */
-    bool is_later;      /* known, but not in this version */
+    bool is_alias; /* accepted, never printed */
+    bool is_later; /* known, but not in this version */
 };
 
 struct lw_option {
-    const char *name; /* "*" takes every key that no other row takes */
+    const char *name;  /* "*" takes every key that no other row takes */
     const char *alias; /* another spelling of the name, accepted */
     enum lw_option_type type;
     enum lw_option_reload reload;
     ptrdiff_t offset; /* of the field; of GROUP and INCLUDE: added to those of their rows */
-    ptrdiff_t count_offset; /* of the size_t beside a list; 0: none */
-    size_t size;            /* of the field */
-    const char *initial;    /* the default in words of the file; NULL: zero */
+    ptrdiff_t count_offset;   /* of the size_t beside a list; 0: none */
+    size_t size;              /* of the field */
+    const char *initial;      /* the default in words of the file; NULL: zero */
     const char *initial_note; /* what pages show when the default is not a constant */
     double min; /* of numbers, in the unit of the field; not looked at when min == max */
     double max;
@@ -109,8 +109,8 @@ void lw_option_init(const struct lw_option *rows, void *base);
 /* Copies the fields of all rows from one struct to another of the same layout. */
 void lw_option_copy(const struct lw_option *rows, void *to, const void *from);
 /* Finds a key in a table, includes looked through. *ret_offset: of its field. May be NULL. */
-const struct lw_option *lw_option_find(const struct lw_option *rows, const char *name,
-                                       ptrdiff_t *ret_offset);
+const struct lw_option *
+lw_option_find(const struct lw_option *rows, const char *name, ptrdiff_t *ret_offset);
 /* Returns the allowed key that is nearest to a misspelt one, or NULL when none is near. */
 const char *lw_option_nearest(const struct lw_option *rows, const char *name);
 /* True when two names are near enough for "did you mean". */

@@ -100,15 +100,13 @@ lw_option_find(const struct lw_option *rows, const char *name, ptrdiff_t *ret_of
     lw_option_walk_start(&walk, rows, LW_WALK_FLAT);
     while (lw_option_walk_next(&walk)) {
         const struct lw_option *row = walk.row;
+        ptrdiff_t offset = walk.offset;
         if (strcmp(row->name, name) == 0 || (row->alias && strcmp(row->alias, name) == 0)) {
-            if (ret_offset) {
-                *ret_offset = walk.offset;
-            }
+            ret_offset = ret_offset ? ret_offset : &offset;
+            *ret_offset = offset;
             return row;
         }
-        if (row->name[0] == '*') {
-            wildcard = row;
-        }
+        wildcard = row->name[0] == '*' ? row : wildcard;
     }
     return wildcard;
 }

@@ -13,9 +13,11 @@
 
 static const struct lw_catalogue_entry entries[] = {
     { "E0101", "unknown key",
-      "The configuration has a key that means nothing at that place. Keys are checked so that a "
+      "The configuration has a key that means nothing at that place. Keys are checked so that "
+      "a "
       "misspelt one cannot silently leave a default in force.",
-      "Correct the spelling or move the key; docs/configuration.md lists all keys. Keys for other "
+      "Correct the spelling or move the key; docs/configuration.md lists all keys. Keys for "
+      "other "
       "programs belong under `extensions`." },
     { "E0102", "this is not YAML",
       "The file could not be parsed. The position is where the parser gave up, which may be a "
@@ -26,7 +28,8 @@ static const struct lw_catalogue_entry entries[] = {
       "whole number.",
       "Write the kind of value that the message names." },
     { "E0104", "a unit is missing",
-      "Durations and sizes need a unit, since a bare number would be a guess. Only 0 needs none.",
+      "Durations and sizes need a unit, since a bare number would be a guess. Only 0 needs "
+      "none.",
       "Write 250ms, 30s, 5m, 1h30m or 64KiB, 1MiB, 1MB." },
     { "E0105", "out of range", "The value is smaller or larger than the option allows.",
       "Choose a value in the range that the message names." },
@@ -35,7 +38,8 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0107", "a required key is missing", "The section cannot work without this key.",
       "Add the key." },
     { "E0108", "a key is given twice",
-      "YAML readers differ in which of two equal keys wins, so both are refused. Two spellings of "
+      "YAML readers differ in which of two equal keys wins, so both are refused. Two spellings "
+      "of "
       "one key count as the same.",
       "Keep one of them." },
     { "E0109", "anchors, aliases, tags and merge keys are refused",
@@ -49,7 +53,8 @@ static const struct lw_catalogue_entry entries[] = {
       "`version` says which format the file is written in. This program reads version 1.",
       "Write version: 1, or use a newer program." },
     { "E0113", "not in this version",
-      "The key, word or broker belongs to a later version of Laneway. It is refused rather than "
+      "The key, word or broker belongs to a later version of Laneway. It is refused rather "
+      "than "
       "ignored.",
       "Leave it out, or use a version that has it." },
     { "E0114", "an environment variable is not set",
@@ -63,7 +68,8 @@ static const struct lw_catalogue_entry entries[] = {
       "The file is absent or unreadable, or no file was given.",
       "Give a file with -c FILE or in LANEWAY_CONFIG." },
     { "E0117", "not a usable name",
-      "Names of entries are letters, digits, _ and -. Names of topics are letters, digits, ., _ "
+      "Names of entries are letters, digits, _ and -. Names of topics are letters, digits, ., "
+      "_ "
       "and -, at most 249; names made from a pattern, such as {topic}.dlq, must fit too.",
       "Choose another name." },
     { "E0118", "--set names no option", "The path of --set PATH=VALUE leads to no option.",
@@ -74,18 +80,20 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0120", "a reference is malformed",
       "A value contains ${...} that is no reference, or that is not closed.",
       "Write ${NAME}, ${NAME:-default} or ${file:PATH}; $$ is a dollar sign." },
-    { "E0121", "a value is missing", "A key has nothing behind it, or a list or section is empty.",
+    { "E0121", "a value is missing",
+      "A key has nothing behind it, or a list or section is empty.",
       "Give it a value, or leave the key out." },
     { "E0122", "not a broker's address", "The url of a broker could not be understood.",
       "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
-    { "E0201", "no broker of that name", "A pipeline names a broker that is not under `brokers`.",
+    { "E0201", "no broker of that name",
+      "A pipeline names a broker that is not under `brokers`.",
       "Correct the name, or add the broker." },
     { "E0202", "no handler of that name",
       "A pipeline names a handler that is not under `handlers`.",
       "Correct the name, or add the handler." },
-    { "E0203", "no such program",
-      "The program of a handler is neither in PATH nor at the given path, or is not executable.",
-      "Check the path (it begins at the folder of the configuration) and the permissions." },
+    { "E0203", "no function of that name",
+      "A handler names a C function that the embedding program did not bind.",
+      "Pass the function to lw_dispatcher_load, or correct the name." },
     { "E0204", "no such topic here", "The running service reads no topic of that name.",
       "`laneway status` lists the topics." },
     { "E0205", "no such pipeline or topic",
@@ -94,24 +102,32 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0206", "an unknown placeholder",
       "A name uses {...} that stands for nothing at that place.",
       "Use {topic}, {group}, or a map of the matrix." },
+    { "E0207", "no such program",
+      "The program of a handler is neither in PATH nor at the given path, or is not "
+      "executable.",
+      "Check the path (it begins at the folder of the configuration) and the permissions." },
     { "E0301", "a topic is read twice in one group",
-      "A consumer group gives each message to one reader. Two pipelines in one group would share "
+      "A consumer group gives each message to one reader. Two pipelines in one group would "
+      "share "
       "the messages between two handlers.",
       "Use another group for one of them, or put the topic into one pipeline." },
     { "E0302", "dead letters come back",
-      "A dead-letter topic is read here in a way that leads back to where the message came from, "
+      "A dead-letter topic is read here in a way that leads back to where the message came "
+      "from, "
       "so a message that cannot be handled would go round for ever.",
       "Choose a dead-letter topic that nobody here reads." },
     { "E0303", "a level is there twice",
       "Names of levels are lower-cased, because they become parts of topic names.",
       "Rename or remove one of them." },
     { "E0304", "the matrix cannot be expanded",
-      "A matrix has one or two maps of levels, each used in the name; the numbers of the second "
+      "A matrix has one or two maps of levels, each used in the name; the numbers of the "
+      "second "
       "map are 0 or more; at most 10,000 topics come out.",
       "Correct the matrix, or write the topics out as a list." },
     { "E0305", "priorities of a family overlap",
       "A topic's priority is the sum of its levels. If the largest number of the second map is "
-      "not smaller than the smallest gap of the first, some topics of a worse level come before "
+      "not smaller than the smallest gap of the first, some topics of a worse level come "
+      "before "
       "or beside topics of a better one.",
       "Widen the gap, as the message suggests." },
     { "E0306", "one group, two sets of client properties",
@@ -124,7 +140,8 @@ static const struct lw_catalogue_entry entries[] = {
       "Retry in place (in_place: true), or accept it with allow_overtaking: true, or say "
       "ordering: none." },
     { "E0308", "retry options contradict each other",
-      "Retries in place count runs (max_attempts); republication counts copies (max_retries). An "
+      "Retries in place count runs (max_attempts); republication counts copies (max_retries). "
+      "An "
       "option of the way that is not configured would silently do nothing.",
       "Use the options of the way that you want; the help of the message names them." },
     { "E0309", "nobody reads the retry topic",
@@ -139,7 +156,8 @@ static const struct lw_catalogue_entry entries[] = {
       "blocking needs the loop.",
       "Leave `engine` out, or choose one that fits." },
     { "E0410", "the client does not know a property",
-      "Properties are handed to the client library unchanged; this one it does not have.",
+      "Properties are handed to the client library unchanged. This one it does not have, or it "
+      "lacks another one that belongs to it.",
       "Correct the spelling. The list of the client's properties follows below." },
     { "E0411", "the property is set by Laneway",
       "Some properties of the client carry the guarantees of Laneway: committing, offsets, the "
@@ -151,15 +169,19 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0413", "no client, no properties", "The memory broker has no client library.",
       "Leave the properties out." },
     { "E0501", "a broker cannot be used",
-      "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway keeps "
+      "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway "
+      "keeps "
       "trying, and messages wait at the broker.",
-      "Check address, network and security.protocol. A TLS listener closes plaintext connections "
+      "Check address, network and security.protocol. A TLS listener closes plaintext "
+      "connections "
       "at once." },
     { "E0502", "the broker refused the credentials",
       "User, password, token or certificate were not accepted.",
       "Check sasl.* and ssl.* properties, and the user's rights at the broker." },
     { "E0503", "a topic does not exist",
-      "A topic of a pipeline is not at the broker, and the broker does not create it.",
+      "The topic (or the partition that was asked for) is not at the broker, and the broker "
+      "does "
+      "not create it.",
       "Create it, or correct its name; `laneway topics plan FILE` lists what is needed." },
     { "E0504", "no right to use a topic or group",
       "The broker's access rules forbid reading the topic or joining the group.",
@@ -172,8 +194,7 @@ static const struct lw_catalogue_entry entries[] = {
       "The group has no offset for a partition, or one that is out of range, and "
       "auto.offset.reset says none (error).",
       "Set auto.offset.reset to earliest or latest, or give the group an offset." },
-    { "E0507", "a group cannot subscribe",
-      "The client library refused the list of topics.",
+    { "E0507", "a group cannot subscribe", "The client library refused the list of topics.",
       "The message holds the client's words; check the names of topics and group." },
     { "E0508", "no broker for this address", "The scheme of the address is not known.",
       "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
@@ -185,13 +206,13 @@ static const struct lw_catalogue_entry entries[] = {
       "the program is started again with growing pauses; no message is charged.",
       "Look at the last output of the program, which the message shows." },
     { "E0603", "a handler breaks the protocol",
-      "The program answered an unknown id, or something that is no answer. It was started again.",
-      "Answer every id once, with one JSON object per line; use standard error for other output." },
-    { "E0604", "no such built-in handler", "Built-in handlers are for trials; this is none of them.",
+      "The program answered an unknown id, or something that is no answer. It was started "
+      "again.",
+      "Answer every id once, with one JSON object per line; use standard error for other "
+      "output." },
+    { "E0604", "no such built-in handler",
+      "Built-in handlers are for trials; this is none of them.",
       "Use noop, echo, sleep:5ms, io:5ms, cpu:500 or fail-n:3." },
-    { "E0605", "no function of that name",
-      "A handler names a C function that the embedding program did not bind.",
-      "Pass the function to lw_dispatcher_load, or correct the name." },
     { "E0606", "a handler cannot run like this",
       "Handler and engine do not fit, or what the engine needs is missing.",
       "The message says what is needed." },
@@ -206,7 +227,8 @@ static const struct lw_catalogue_entry entries[] = {
       "run.",
       "Call it earlier." },
     { "E0710", "stopped by policy",
-      "on_error or on_exhausted said stop, and a message asked for it. The message stays at the "
+      "on_error or on_exhausted said stop, and a message asked for it. The message stays at "
+      "the "
       "broker. Exit code 79.",
       "Look at the reason in the log, mend the handler, start again." },
     { "E0801", "no control socket",
@@ -217,7 +239,8 @@ static const struct lw_catalogue_entry entries[] = {
       "Give --url unix:PATH or set LANEWAY_URL; the service logs its path when it is ready." },
     { "W0301", "nobody here reads the retry topic",
       "Copies for a later retry are put into a topic that no pipeline of this file reads.",
-      "Add it to the topics of a pipeline; or say external: true when another service reads it; "
+      "Add it to the topics of a pipeline; or say external: true when another service reads "
+      "it; "
       "or set service.retry_warnings." },
     { "W0302", "a variable sets nothing",
       "A variable that begins with LANEWAY_ fits no option. Such a mistake would otherwise be "
@@ -235,7 +258,8 @@ static const struct lw_catalogue_entry entries[] = {
       "broker behind them are not seen yet.",
       "Use profile adaptive or priority." },
     { "W0306", "an attempt may outlast the drain",
-      "At a stop, an attempt that runs longer than service.drain_timeout is given back and will "
+      "At a stop, an attempt that runs longer than service.drain_timeout is given back and "
+      "will "
       "run again.",
       "Raise drain_timeout, or lower the handler's timeout." },
     { "W0307", "redeliver means in place here",
@@ -252,13 +276,16 @@ static const struct lw_catalogue_entry entries[] = {
       "The topic is not at the broker, and the broker does not create topics.",
       "`laneway topics create FILE` makes it." },
     { "W0313", "a retry topic has too few partitions",
-      "A retry tier needs as many partitions as its source. Copies of the others wait in place.",
+      "A retry tier needs as many partitions as its source. Copies of the others wait in "
+      "place.",
       "Give it as many partitions; `laneway topics plan FILE` shows how many." },
     { "W0314", "a topic does not exist",
-      "A topic that is read, retried to or replied to is not at the broker. Laneway waits for it.",
+      "A topic that is read, retried to or replied to is not at the broker. Laneway waits for "
+      "it.",
       "Make it: `laneway topics create FILE`, with --all for consumed and reply topics." },
     { "W0315", "a topic cannot be looked up",
-      "The broker answered, but not about this topic; often the right to describe it is missing.",
+      "The broker answered, but not about this topic; often the right to describe it is "
+      "missing.",
       "Look at the reason in the message." },
     { "W0701", "a message is retried", "A handler asked for a retry, or failed.",
       "Nothing, unless it happens often." },

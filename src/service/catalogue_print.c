@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The catalogue for a terminal, as JSON, and as a page.
+ * The catalogue for a terminal, as JSON, and as a page. Lines for a terminal are wrapped at 78
+ * columns; the page escapes what Markdown would take for markup. The rows themselves are in
+ * catalogue.c.
  */
 #include <string.h>
 
@@ -12,10 +14,14 @@ static const struct area {
     const char *prefix;
     const char *title;
 } areas[] = {
-    { "E01", "Syntax, keys and units" }, { "E02", "References" },
-    { "E03", "Rules" },                  { "E04", "Client properties" },
-    { "E05", "Brokers" },                { "E06", "Handlers" },
-    { "E07", "Running" },                { "E08", "Controlling" },
+    { "E01", "Syntax, keys and units" },
+    { "E02", "References" },
+    { "E03", "Rules" },
+    { "E04", "Client properties" },
+    { "E05", "Brokers" },
+    { "E06", "Handlers" },
+    { "E07", "Running" },
+    { "E08", "Controlling" },
     { "W", "Warnings and notes" },
 };
 
@@ -97,26 +103,38 @@ append_escaped(struct lw_text *out, const char *text)
     }
 }
 
-void
-lw_catalogue_reference(struct lw_text *out)
+static void
+append_section(struct lw_text *out, const struct lw_catalogue_entry *entry)
+{
+    lw_text_format(out, "\n### %s: ", entry->code);
+    append_escaped(out, entry->title);
+    lw_text_append(out, "\n\n");
+    append_escaped(out, entry->explanation);
+    lw_text_append(out, "\n\n*");
+    append_escaped(out, entry->remedy);
+    lw_text_append(out, "*\n");
+}
+
+static void
+append_area(struct lw_text *out, const struct area *area)
 {
     size_t count = 0;
     const struct lw_catalogue_entry *entries = lw_catalogue_entries(&count);
-    lw_text_append(out, "# Error codes\n\nMade by `laneway config-reference errors`; do not edit. "
-                        "`laneway errors CODE` prints the same, offline.\n");
-    for (size_t area = 0; area < sizeof(areas) / sizeof(areas[0]); area++) {
-        lw_text_format(out, "\n## %s\n", areas[area].title);
-        for (size_t i = 0; i < count; i++) {
-            if (strncmp(entries[i].code, areas[area].prefix, strlen(areas[area].prefix)) != 0) {
-                continue;
-            }
-            lw_text_format(out, "\n### %s: ", entries[i].code);
-            append_escaped(out, entries[i].title);
-            lw_text_append(out, "\n\n");
-            append_escaped(out, entries[i].explanation);
-            lw_text_append(out, "\n\n*");
-            append_escaped(out, entries[i].remedy);
-            lw_text_append(out, "*\n");
+    lw_text_format(out, "\n## %s\n", area->title);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(entries[i].code, area->prefix, strlen(area->prefix)) == 0) {
+            append_section(out, &entries[i]);
         }
+    }
+}
+
+void
+lw_catalogue_reference(struct lw_text *out)
+{
+    lw_text_append(out,
+                   "# Error codes\n\nMade by `laneway config-reference errors`; do not edit. "
+                   "`laneway errors CODE` prints the same, offline.\n");
+    for (size_t i = 0; i < sizeof(areas) / sizeof(areas[0]); i++) {
+        append_area(out, &areas[i]);
     }
 }

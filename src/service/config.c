@@ -40,25 +40,24 @@ add_document(struct lw_config_build *build, const struct lw_document *document)
 static bool
 add_file(struct lw_config_build *build, const char *path)
 {
-    const char *why = "";
+    struct lw_config_file file;
     struct lw_document *document = lw_config_arena_take(build->arena, sizeof(*document));
-    if (!document) {
+    char *name = lw_config_arena_text(build->arena, path, strlen(path));
+    const char *directory = lw_config_file_directory(path, build->arena);
+    if (!document || !name || !directory) {
         return false;
     }
-    document->name = lw_config_arena_text(build->arena, path, strlen(path));
-    document->directory = lw_config_file_directory(path, build->arena);
-    if (!document->name || !document->directory) {
-        return false;
-    }
-    if (!lw_config_file_read(path, LW_YAML_BYTES_MAX + 1, build->arena, &document->text,
-                             &document->size, &why)) {
+    if (!lw_config_file_read(path, LW_YAML_BYTES_MAX + 1, build->arena, &file)) {
         struct lw_place place = { .name = path };
         if (!build->arena->is_failed) {
             lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0116", &place,
-                               "the file cannot be read: %s", why);
+                               "the file cannot be read: %s", file.why);
         }
         return false;
     }
+    *document = (struct lw_document){
+        .name = name, .directory = directory, .text = file.text, .size = file.size
+    };
     return add_document(build, document);
 }
 
@@ -96,28 +95,43 @@ read_documents(struct lw_config_build *build)
     return is_fine && build->config->root;
 }
 
-/* `- orders` in a list of topics means `- { name: orders }`. */
+/* Turns the scalar `orders` into the section `{ name: orders }`. */
+static void
+unfold_topic(struct lw_config_build *build, struct lw_node *item)
+{
+    struct lw_node *name = lw_node_create(build->arena, LW_NODE_SCALAR);
+    if (!name) {
+        return;
+    }
+    *name = *item;
+    name->key = "name";
+    name->key_place = item->place;
+    item->kind = LW_NODE_MAP;
+    item->first = NULL;
+    item->last = NULL;
+    lw_node_append(item, name);
+}
+
+static void
+unfold_list(struct lw_config_build *build, struct lw_node *list)
+{
+    for (struct lw_node *item = list->first; item; item = item->next) {
+        if (item->kind == LW_NODE_SCALAR && !lw_node_is_empty(item)) {
+            unfold_topic(build, item);
+        }
+    }
+}
+
+/* Lists of topics may hold bare names. */
 static void
 unfold_topics(struct lw_config_build *build)
 {
     struct lw_node *pipelines = lw_node_child(build->config->root, "pipelines");
-    for (struct lw_node *entry = pipelines ? pipelines->first : NULL; entry;
-         entry = entry->next) {
+    struct lw_node *entry = pipelines ? pipelines->first : NULL;
+    for (; entry; entry = entry->next) {
         struct lw_node *topics = lw_node_child(entry, "topics");
-        bool is_list = topics && topics->kind == LW_NODE_LIST;
-        for (struct lw_node *item = is_list ? topics->first : NULL; item; item = item->next) {
-            struct lw_node *name = item->kind == LW_NODE_SCALAR && !lw_node_is_empty(item)
-                                       ? lw_node_create(build->arena, LW_NODE_SCALAR)
-                                       : NULL;
-            if (name) {
-                *name = *item;
-                name->key = "name";
-                name->key_place = item->place;
-                item->kind = LW_NODE_MAP;
-                item->first = NULL;
-                item->last = NULL;
-                lw_node_append(item, name);
-            }
+        if (topics && topics->kind == LW_NODE_LIST) {
+            unfold_list(build, topics);
         }
     }
 }
@@ -129,10 +143,10 @@ check_version(struct lw_config_build *build)
     const struct lw_node *root = build->config->root;
     const struct lw_node *node = lw_node_child(root, "version");
     if (node && node->kind == LW_NODE_SCALAR && !node->is_bad && strcmp(node->text, "1") != 0) {
-        struct lw_diagnostic *item =
-            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0112", &node->place,
-                               "version \"%s\" of the format is not known",
-                               lw_node_shown(node, shown, sizeof(shown)));
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0112", &node->place,
+            "version \"%s\" of the format is not known",
+            lw_node_shown(node, shown, sizeof(shown)));
         lw_diagnostic_help(item, "write version: 1");
     }
 }

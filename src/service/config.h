@@ -37,7 +37,7 @@ struct lw_config_source {
     size_t text_count;
     const char *const *env_files; /* .env files */
     size_t env_file_count;
-    const char *const *env; /* NAME=VALUE, NULL-terminated; NULL: none */
+    const char *const *env;  /* NAME=VALUE, NULL-terminated; NULL: none */
     const char *const *sets; /* PATH=VALUE */
     size_t set_count;
     const struct lw_config_client *client; /* NULL: client properties are not checked */
@@ -67,11 +67,7 @@ struct lw_config_broker {
     const struct lw_node *node;
 };
 
-enum lw_config_handler_kind {
-    LW_CONFIG_PROGRAM,
-    LW_CONFIG_BUILTIN,
-    LW_CONFIG_FUNCTION
-};
+enum lw_config_handler_kind { LW_CONFIG_PROGRAM, LW_CONFIG_BUILTIN, LW_CONFIG_FUNCTION };
 
 enum lw_config_builtin {
     LW_BUILTIN_NOOP,
@@ -88,8 +84,8 @@ struct lw_config_handler {
     struct lw_subscription_options run; /* engine, threads, timeout_ms, program, ... */
     enum lw_config_builtin builtin;
     int64_t builtin_value;
-    const char *builtin_text; /* "sleep:5ms" */
-    const char *function;     /* the name that the program binds */
+    const char *builtin_text;      /* "sleep:5ms" */
+    const char *function;          /* the name that the program binds */
     const struct lw_property *env; /* added to a program's environment */
     size_t env_count;
     const struct lw_node *node;
@@ -105,7 +101,7 @@ struct lw_config_pipeline {
     const struct lw_property *properties; /* consumer.properties */
     size_t property_count;
     struct lw_subscription_options common; /* before topics are put in */
-    size_t first; /* its subscriptions, in lw_config.subscriptions */
+    size_t first;                          /* its subscriptions, in lw_config.subscriptions */
     size_t count;
     const struct lw_node *node;
 };
@@ -113,7 +109,7 @@ struct lw_config_pipeline {
 struct lw_config_subscription {
     struct lw_subscription_options options; /* complete but for a function's pointer */
     const struct lw_config_pipeline *pipeline;
-    uint32_t rank;      /* served 1st, 2nd, ...; equals share a rank */
+    uint32_t rank; /* served 1st, 2nd, ...; equals share a rank */
     bool is_rank_shared;
     const char *dead_letter_topic; /* the conventional name put in; NULL: none */
     const struct lw_node *node;    /* the topic's place in the file */
@@ -140,24 +136,24 @@ enum { LW_CONFIG_SUBSCRIPTIONS_MAX = 10000 };
  * caller, who prints and frees it), or without memory (is_out_of_memory). Warnings and notes may
  * come with a result. Blocks while it reads files.
  */
-struct lw_config *lw_config_load(const struct lw_config_source *source,
-                                 struct lw_diagnostics *diagnostics);
+struct lw_config *
+lw_config_load(const struct lw_config_source *source, struct lw_diagnostics *diagnostics);
 void lw_config_destroy(struct lw_config *config);
 
 /* Finds by name; NULL when there is none. */
-const struct lw_config_broker *lw_config_broker(const struct lw_config *config,
-                                                const char *name);
-const struct lw_config_handler *lw_config_handler(const struct lw_config *config,
-                                                  const char *name);
+const struct lw_config_broker *
+lw_config_broker(const struct lw_config *config, const char *name);
+const struct lw_config_handler *
+lw_config_handler(const struct lw_config *config, const char *name);
 
 /* What is true of a kind of broker where the file says nothing. */
 struct lw_config_traits {
     const char *scheme;
     enum lw_ordering ordering;
-    bool retries_in_place;    /* what `retry` means without a retry topic */
-    bool has_nack;            /* gives one message back */
-    bool has_tiers;           /* delays by topics of their own */
-    const char *dead_letter;  /* "{topic}.dlq" */
+    bool retries_in_place;   /* what `retry` means without a retry topic */
+    bool has_nack;           /* gives one message back */
+    bool has_tiers;          /* delays by topics of their own */
+    const char *dead_letter; /* "{topic}.dlq" */
 };
 const struct lw_config_traits *lw_config_traits(enum lw_config_broker_kind kind);
 /* How the subscription orders, the broker's default put in. */

@@ -101,7 +101,7 @@ lw_config_arena_format(struct lw_config_arena *arena, const char *format, ...)
     char *text = lw_config_arena_take(arena, length < 0 ? 1 : (size_t)length + 1);
     if (text && length > 0) {
         va_start(arguments, format);
-        vsnprintf(text, (size_t)length + 1, format, arguments);
+        (void)vsnprintf(text, (size_t)length + 1, format, arguments);
         va_end(arguments);
     }
     return text;

@@ -87,7 +87,8 @@ split_texts(const char *text, struct lw_config_arena *arena, size_t *ret_count)
 static const char *const *
 list_texts(const struct lw_node *list, struct lw_config_arena *arena, size_t *ret_count)
 {
-    const char **parts = lw_config_arena_array(arena, count_children(list) + 1, sizeof(parts[0]));
+    const char **parts = lw_config_arena_array(arena, count_children(list) + 1,
+                                               sizeof(parts[0]));
     size_t count = 0;
     for (const struct lw_node *item = list->first; parts && item; item = item->next) {
         parts[count++] = item->text;
@@ -140,8 +141,8 @@ static void
 bind_properties(const struct lw_node *node, void *base, ptrdiff_t offset,
                 struct lw_config_arena *arena)
 {
-    struct lw_property *list =
-        lw_config_arena_array(arena, count_children(node) + 1, sizeof(list[0]));
+    struct lw_property *list = lw_config_arena_array(arena, count_children(node) + 1,
+                                                     sizeof(list[0]));
     size_t count = 0;
     for (const struct lw_node *child = node->first; list && child; child = child->next) {
         const char *value = child->is_bad ? NULL : usable_text(child, arena);
@@ -159,8 +160,8 @@ static void
 bind_group(struct lw_node *node, char *base, ptrdiff_t offset)
 {
     if (node->row->off_word) {
-        bool is_off =
-            node->kind == LW_NODE_SCALAR && strcmp(node->text, node->row->off_word) == 0;
+        bool is_off = node->kind == LW_NODE_SCALAR &&
+                      strcmp(node->text, node->row->off_word) == 0;
         memcpy(base + offset - node->row->offset + node->row->off_offset, &is_off,
                sizeof(is_off));
     }

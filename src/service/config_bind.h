@@ -20,7 +20,7 @@ void lw_config_bind_check(struct lw_node *root, const struct lw_option *row,
 void lw_config_bind(struct lw_node *map, const struct lw_option *rows, void *target,
                     struct lw_config_arena *arena);
 /* Returns the text of a scalar child, trimmed, or NULL when absent, bad or blank. */
-const char *lw_config_bind_text(const struct lw_node *map, const char *key,
-                                struct lw_config_arena *arena);
+const char *
+lw_config_bind_text(const struct lw_node *map, const char *key, struct lw_config_arena *arena);
 
 #endif

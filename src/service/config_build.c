@@ -110,7 +110,25 @@ lw_config_build_service(struct lw_config_build *build)
                    build->arena);
 }
 
-/* Drops blanks and empty parts of "a:9092, b:9092,"; NULL when nothing is left. */
+/* Appends a part of a list without the blanks around it, behind a comma; empty ones are dropped. */
+static size_t
+append_part(char *out, size_t used, const char *part, size_t length)
+{
+    size_t skip = strspn(part, " \t");
+    while (length > skip && (part[length - 1] == ' ' || part[length - 1] == '\t')) {
+        length--;
+    }
+    if (length <= skip) {
+        return used;
+    }
+    if (used > 0) {
+        out[used++] = ',';
+    }
+    memmove(out + used, part + skip, length - skip);
+    return used + length - skip;
+}
+
+/* "a:9092, b:9092," to "a:9092,b:9092"; NULL when nothing is left. */
 static const char *
 clean_servers(const char *text, struct lw_config_arena *arena)
 {
@@ -118,18 +136,7 @@ clean_servers(const char *text, struct lw_config_arena *arena)
     size_t used = 0;
     while (out && *text) {
         size_t length = strcspn(text, ",");
-        size_t skip = strspn(text, " \t");
-        size_t end = length;
-        while (end > skip && (text[end - 1] == ' ' || text[end - 1] == '\t')) {
-            end--;
-        }
-        if (end > skip) {
-            if (used > 0) {
-                out[used++] = ',';
-            }
-            memmove(out + used, text + skip, end - skip);
-            used += end - skip;
-        }
+        used = append_part(out, used, text, length);
         text += length + (text[length] == ',' ? 1 : 0);
     }
     if (!out || used == 0) {

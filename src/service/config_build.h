@@ -42,9 +42,9 @@ enum { LW_FAMILY_LEVELS_MAX = 2 };
 struct lw_config_topic {
     const char *name;
     int32_t priority;
-    struct lw_node *node; /* the entry, or the matrix */
-    bool is_entry;        /* node has rows of its own */
-    size_t level_count;   /* placeholders of the matrix and what they stand for here */
+    const struct lw_node *node; /* the entry, or the matrix */
+    struct lw_node *entry;      /* with rows of its own; NULL in a matrix */
+    size_t level_count;         /* placeholders of the matrix and what they stand for here */
     const char *level_names[LW_FAMILY_LEVELS_MAX];
     const char *level_values[LW_FAMILY_LEVELS_MAX];
 };

@@ -54,8 +54,10 @@ compare_topic(const struct lw_config_subscription *item, const char *broker, con
 static int
 compare_reader(const void *a, const void *b)
 {
-    const struct lw_config_subscription *left = *(const struct lw_config_subscription *const *)a;
-    const struct lw_config_subscription *right = *(const struct lw_config_subscription *const *)b;
+    const struct lw_config_subscription *left = *(
+        const struct lw_config_subscription *const *)a;
+    const struct lw_config_subscription *right = *(
+        const struct lw_config_subscription *const *)b;
     int order = compare_topic(left, right->options.broker, right->options.topic);
     if (order == 0) {
         order = compare_text(left->options.subscription, right->options.subscription);
@@ -77,8 +79,8 @@ first_reader(const struct readers *readers, const char *broker, const char *topi
             high = middle;
         }
     }
-    bool is_found =
-        low < readers->count && compare_topic(readers->sorted[low], broker, topic) == 0;
+    bool is_found = low < readers->count &&
+                    compare_topic(readers->sorted[low], broker, topic) == 0;
     return is_found ? low : readers->count;
 }
 
@@ -109,14 +111,14 @@ check_twice(struct readers *readers, size_t index)
         lw_diagnostic_show(item, &lw_node_child(first->node, "name")->place);
         return;
     }
-    item = lw_diagnostics_add(readers->build->diagnostics, LW_SEVERITY_ERROR, "E0301",
-                              &name->place,
-                              "pipelines \"%s\" and \"%s\" both read \"%s\" in group \"%s\"",
-                              first->pipeline->name, second->pipeline->name, topic,
-                              group_shown(second->pipeline));
+    item = lw_diagnostics_add(
+        readers->build->diagnostics, LW_SEVERITY_ERROR, "E0301", &name->place,
+        "pipelines \"%s\" and \"%s\" both read \"%s\" in group \"%s\"", first->pipeline->name,
+        second->pipeline->name, topic, group_shown(second->pipeline));
     lw_diagnostic_show(item, &lw_node_child(first->node, "name")->place);
-    lw_diagnostic_help(item, "a group gives each message to one reader: give one of them a group "
-                             "of its own, or put the topic into one pipeline");
+    lw_diagnostic_help(item,
+                       "a group gives each message to one reader: give one of them a group "
+                       "of its own, or put the topic into one pipeline");
 }
 
 static const char *
@@ -133,7 +135,8 @@ follow(struct readers *readers, const struct lw_config_subscription *from, size_
     const char *broker = dead_letter_broker(from);
     const char *topic = from->dead_letter_topic;
     size_t at = topic ? first_reader(readers, broker, topic) : readers->count;
-    for (; at < readers->count && compare_topic(readers->sorted[at], broker, topic) == 0; at++) {
+    for (; at < readers->count && compare_topic(readers->sorted[at], broker, topic) == 0;
+         at++) {
         if (readers->visited[at] != readers->search) {
             readers->visited[at] = readers->search;
             readers->queue[used++] = at;
@@ -164,16 +167,17 @@ check_loop(struct readers *readers, const struct lw_config_subscription *start)
     if (!start->dead_letter_topic || !comes_back(readers, start)) {
         return;
     }
-    const struct lw_node *node =
-        lw_config_check_given(start->pipeline->node, "dead_letter.topic");
+    const struct lw_node *node = lw_config_check_given(start->pipeline->node,
+                                                       "dead_letter.topic");
     const struct lw_place *place = node ? &node->place : lw_node_name_place(start->node);
     bool is_direct = strcmp(start->dead_letter_topic, start->options.topic) == 0;
     struct lw_diagnostic *item = lw_diagnostics_add(
         readers->build->diagnostics, LW_SEVERITY_ERROR, "E0302", place,
-        is_direct ? "dead letters of \"%s\" go to \"%s\", the topic itself: they would come back "
-                    "for ever"
-                  : "dead letters of \"%s\" go to \"%s\", which is read here and leads back: they "
-                    "would go round for ever",
+        is_direct
+            ? "dead letters of \"%s\" go to \"%s\", the topic itself: they would come back "
+              "for ever"
+            : "dead letters of \"%s\" go to \"%s\", which is read here and leads back: they "
+              "would go round for ever",
         lw_config_name_shown(start, LW_CONFIG_NAME_TOPIC),
         lw_config_name_shown(start, LW_CONFIG_NAME_DEAD_LETTER));
     lw_diagnostic_help(item, "choose a dead-letter topic that no pipeline here reads");
@@ -264,13 +268,13 @@ static void
 check_groups(struct lw_config_build *build)
 {
     const struct lw_config *config = build->config;
-    const struct lw_config_pipeline **sorted =
-        lw_config_arena_array(build->arena, config->pipeline_count + 1, sizeof(sorted[0]));
+    const struct lw_config_pipeline **sorted = lw_config_arena_array(
+        build->arena, config->pipeline_count + 1, sizeof(void *));
     for (size_t i = 0; sorted && i < config->pipeline_count; i++) {
         sorted[i] = &config->pipelines[i];
     }
     if (sorted && config->pipeline_count > 1) {
-        qsort(sorted, config->pipeline_count, sizeof(struct lw_config_pipeline *), compare_group);
+        qsort(sorted, config->pipeline_count, sizeof(void *), compare_group);
     }
     for (size_t i = 1; sorted && i < config->pipeline_count; i++) {
         const struct lw_config_pipeline *first = sorted[i - 1];
@@ -282,11 +286,13 @@ check_groups(struct lw_config_build *build)
         }
         struct lw_diagnostic *item = lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_ERROR, "E0306", properties_place(second),
-            "pipelines \"%s\" and \"%s\" share group \"%s\", but their consumer.properties differ",
+            "pipelines \"%s\" and \"%s\" share group \"%s\", but their consumer.properties "
+            "differ",
             first->name, second->name, group_shown(first));
         lw_diagnostic_show(item, properties_place(first));
-        lw_diagnostic_help(item, "one client reads for a group: make them the same, or give one "
-                                 "pipeline a group of its own");
+        lw_diagnostic_help(item,
+                           "one client reads for a group: make them the same, or give one "
+                           "pipeline a group of its own");
     }
 }
 
@@ -296,7 +302,7 @@ lw_config_check_topics(struct lw_config_build *build)
     const struct lw_config *config = build->config;
     size_t count = config->subscription_count;
     struct readers readers = { .build = build, .count = count };
-    readers.sorted = lw_config_arena_array(build->arena, count + 1, sizeof(readers.sorted[0]));
+    readers.sorted = lw_config_arena_array(build->arena, count + 1, sizeof(void *));
     readers.visited = lw_config_arena_array(build->arena, count + 1, sizeof(uint32_t));
     readers.queue = lw_config_arena_array(build->arena, count + 1, sizeof(size_t));
     if (!readers.sorted || !readers.visited || !readers.queue) {
@@ -306,7 +312,7 @@ lw_config_check_topics(struct lw_config_build *build)
         readers.sorted[i] = &config->subscriptions[i];
     }
     if (count > 1) {
-        qsort(readers.sorted, count, sizeof(struct lw_config_subscription *), compare_reader);
+        qsort(readers.sorted, count, sizeof(void *), compare_reader);
     }
     for (size_t i = 1; i < count; i++) {
         check_twice(&readers, i);

@@ -15,16 +15,19 @@ static const struct owned {
     const char *reason;
 } owned[] = {
     { "enable.auto.commit", "offsets are committed after a message is settled, never by time" },
-    { "auto.commit.interval.ms", "offsets are committed after a message is settled, never by time" },
+    { "auto.commit.interval.ms",
+      "offsets are committed after a message is settled, never by time" },
     { "auto.commit.enable", "offsets are committed after a message is settled, never by time" },
-    { "enable.auto.offset.store", "what may be committed is known by the ledger of offsets alone" },
+    { "enable.auto.offset.store",
+      "what may be committed is known by the ledger of offsets alone" },
     { "group.id", "the group is consumer.group of the pipeline" },
     { "bootstrap.servers", "the servers are in the broker's url" },
     { "metadata.broker.list", "the servers are in the broker's url" },
     { "enable.partition.eof", "the end of the log closes the tail behind control records" },
     { "enable.idempotence", "copies, replies and dead letters are always sent idempotently" },
     { "acks", "a message is settled only after all replicas in sync have its effects" },
-    { "request.required.acks", "a message is settled only after all replicas in sync have its effects" },
+    { "request.required.acks",
+      "a message is settled only after all replicas in sync have its effects" },
     { "transactional.id", "transactions are not offered" },
     { "opaque", "it belongs to the program that calls the client" },
     { "interceptors", "they belong to the program that calls the client" },
@@ -81,15 +84,17 @@ refuse_unknown(struct lw_config_build *build, const struct lw_node *node, const 
         "the Kafka client does not know the property \"%s\"",
         lw_text_shown(node->key, shown, sizeof(shown)));
     if (better) {
-        lw_diagnostic_help(item,
-                           "did you mean \"%s\"?  (client said: %s)\n"
-                           "laneway errors E0410 lists the properties of %s, the version in use",
-                           better, said, version);
+        lw_diagnostic_help(
+            item,
+            "did you mean \"%s\"?  (client said: %s)\n"
+            "laneway errors E0410 lists the properties of %s, the version in use",
+            better, said, version);
     } else {
-        lw_diagnostic_help(item,
-                           "client said: %s\n"
-                           "laneway errors E0410 lists the properties of %s, the version in use",
-                           said, version);
+        lw_diagnostic_help(
+            item,
+            "client said: %s\n"
+            "laneway errors E0410 lists the properties of %s, the version in use",
+            said, version);
     }
 }
 
@@ -151,7 +156,8 @@ check_properties(struct lw_config_build *build, const struct lw_config_broker *b
     }
     if (broker && broker->kind == LW_CONFIG_MEMORY) {
         lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0413",
-                           lw_node_name_place(map), "the memory broker has no client properties");
+                           lw_node_name_place(map),
+                           "the memory broker has no client properties");
         return;
     }
     for (const struct lw_node *node = map->first; node; node = node->next) {

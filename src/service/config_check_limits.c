@@ -3,6 +3,8 @@
  * Notes about numbers that do not fit each other, and about entries that nobody uses. Nothing
  * here refuses a configuration; most of it speaks only when the user chose one of the numbers.
  */
+#include <string.h>
+
 #include "service/config_check.h"
 #include "service/options.h"
 
@@ -41,8 +43,8 @@ check_drain(struct lw_config_build *build, const struct lw_config_handler *handl
     char drain[MEASURE_BYTES_MAX];
     int64_t drain_ms = build->config->service.dispatcher.drain_timeout_ms;
     const struct lw_node *own = lw_config_check_given(handler->node, "timeout");
-    const struct lw_node *drain_node =
-        lw_config_check_given(build->config->root, "service.drain_timeout");
+    const struct lw_node *drain_node = lw_config_check_given(build->config->root,
+                                                             "service.drain_timeout");
     if ((!own && !drain_node) || drain_ms == 0 || handler->run.timeout_ms <= drain_ms) {
         return;
     }
@@ -82,17 +84,21 @@ check_prefetch(struct lw_config_build *build, const struct lw_config_pipeline *p
 }
 
 static bool
+names_broker(const struct lw_node *pipeline, const char *path, const char *name)
+{
+    const struct lw_node *node = lw_node_at(pipeline, path);
+    return node && node->text && strcmp(node->text, name) == 0;
+}
+
+static bool
 is_broker_used(const struct lw_config *config, const char *name)
 {
-    static const char *const paths[] = { "broker", "dead_letter.broker", "reply.broker" };
     const struct lw_node *map = lw_node_child(config->root, "pipelines");
     for (const struct lw_node *entry = map ? map->first : NULL; entry; entry = entry->next) {
-        for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-            const struct lw_node *node = lw_node_at(entry, paths[i]);
-            struct lw_bytes text = lw_bytes_of(node ? node->text : NULL);
-            if (text.data && lw_text_is_equal(text, name)) {
-                return true;
-            }
+        if (names_broker(entry, "broker", name) ||
+            names_broker(entry, "dead_letter.broker", name) ||
+            names_broker(entry, "reply.broker", name)) {
+            return true;
         }
     }
     return false;

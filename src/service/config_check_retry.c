@@ -88,11 +88,12 @@ check_republication(struct lw_config_build *build, const struct lw_config_pipeli
     }
     const struct lw_node *count = lw_config_check_given(pipeline->node, "retry.max_retries");
     if (count) {
-        struct lw_diagnostic *item =
-            refuse(build, "E0308", count,
-                   "\"max_retries\" counts copies in a retry topic, but there is none");
-        lw_diagnostic_help(item, "write max_attempts (runs in all) for retries in place, or add "
-                                 "retry.topic");
+        struct lw_diagnostic *item = refuse(
+            build, "E0308", count,
+            "\"max_retries\" counts copies in a retry topic, but there is none");
+        lw_diagnostic_help(item,
+                           "write max_attempts (runs in all) for retries in place, or add "
+                           "retry.topic");
     }
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const struct lw_node *node = lw_config_check_given(pipeline->node, keys[i]);
@@ -110,7 +111,8 @@ check_in_place(struct lw_config_build *build, const struct lw_config_pipeline *p
 {
     struct lw_config_subscription whole = as_subscription(pipeline);
     const struct lw_retry_options *retry = &pipeline->common.retry;
-    const struct lw_node *attempts = lw_config_check_given(pipeline->node, "retry.max_attempts");
+    const struct lw_node *attempts = lw_config_check_given(pipeline->node,
+                                                           "retry.max_attempts");
     const struct lw_node *own = lw_config_check_given(pipeline->node, "retry.in_place_backoff");
     if (lw_config_is_in_place(&whole)) {
         const struct lw_node *off = lw_config_check_given(pipeline->node, "retry.in_place");
@@ -122,15 +124,15 @@ check_in_place(struct lw_config_build *build, const struct lw_config_pipeline *p
         return;
     }
     if (attempts) {
-        struct lw_diagnostic *item =
-            refuse(build, "E0308", attempts,
-                   "\"max_attempts\" counts runs in place, but retries go to a topic");
+        struct lw_diagnostic *item = refuse(
+            build, "E0308", attempts,
+            "\"max_attempts\" counts runs in place, but retries go to a topic");
         lw_diagnostic_help(item, "write max_retries, or in_place: true to do both");
     }
     if (own) {
-        struct lw_diagnostic *item =
-            refuse(build, "E0308", own,
-                   "\"in_place_backoff\" is for retries in place, but they go to a topic");
+        struct lw_diagnostic *item = refuse(
+            build, "E0308", own,
+            "\"in_place_backoff\" is for retries in place, but they go to a topic");
         lw_diagnostic_help(item, "write backoff, or in_place: true to do both");
     }
 }
@@ -164,9 +166,9 @@ check_tiers(struct lw_config_build *build, const struct lw_config_pipeline *pipe
     for (size_t i = 0; i < retry->tier_count; i++) {
         if (i >= TIERS_MAX || retry->tiers_ms[i] > TIER_MS_MAX ||
             retry->tiers_ms[i] <= (i > 0 ? retry->tiers_ms[i - 1] : 0)) {
-            struct lw_diagnostic *item =
-                refuse(build, "E0310", node,
-                       "tiers must ascend, be longer than 0 and at most 1d, and be at most 16");
+            struct lw_diagnostic *item = refuse(
+                build, "E0310", node,
+                "tiers must ascend, be longer than 0 and at most 1d, and be at most 16");
             lw_diagnostic_help(item, "such as tiers: [1s, 10s, 1m]");
             return;
         }
@@ -193,7 +195,8 @@ check_dead_letter(struct lw_config_build *build, const struct lw_config_pipeline
                             "there is a dead-letter topic");
     const char *retry = common->retry.topic;
     if (retry && common->dead_letter.topic && strcmp(retry, common->dead_letter.topic) == 0) {
-        const struct lw_node *topic = lw_config_check_given(pipeline->node, "dead_letter.topic");
+        const struct lw_node *topic = lw_config_check_given(pipeline->node,
+                                                            "dead_letter.topic");
         refuse(build, "E0302", topic ? topic : pipeline->node,
                "the dead-letter topic is the retry topic: dead letters would be tried again");
     }
@@ -219,9 +222,10 @@ check_redeliver(struct lw_config_build *build, const struct lw_config_pipeline *
     if (node && pipeline->common.on_error == LW_ON_ERROR_REDELIVER && pipeline->broker &&
         !lw_config_traits(pipeline->broker->kind)->has_nack) {
         struct lw_place place = lw_node_whole(node);
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_NOTE, "W0307", &place,
-                           "Kafka cannot take one message back: on_error: redeliver runs it again "
-                           "in place");
+        lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_NOTE, "W0307", &place,
+            "Kafka cannot take one message back: on_error: redeliver runs it again "
+            "in place");
     }
 }
 

@@ -110,8 +110,8 @@ refuse(const struct lw_place *place, const char *what, struct lw_diagnostics *di
 {
     struct lw_place hidden = *place;
     hidden.document = NULL;
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0119", &hidden, "%s", what);
+    struct lw_diagnostic *item = lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0119",
+                                                    &hidden, "%s", what);
     lw_diagnostic_help(item, "write NAME=VALUE, NAME='as it stands' or NAME=\"with \\n\"; # "
                              "begins a comment");
 }
@@ -177,16 +177,18 @@ lw_config_env_read(struct lw_config_env *env, const char *path, struct lw_config
                    struct lw_diagnostics *diagnostics)
 {
     struct lw_document document = { .name = lw_config_arena_text(arena, path, strlen(path)) };
-    const char *why = "";
+    struct lw_config_file file;
     if (!document.name) {
         return;
     }
-    if (lw_config_file_read(path, ENV_BYTES_MAX, arena, &document.text, &document.size, &why)) {
+    if (lw_config_file_read(path, ENV_BYTES_MAX, arena, &file)) {
+        document.text = file.text;
+        document.size = file.size;
         lw_config_env_parse(env, &document, arena, diagnostics);
     } else if (!arena->is_failed) {
         struct lw_place place = { .name = path };
         lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0116", &place,
-                           "the file cannot be read: %s", why);
+                           "the file cannot be read: %s", file.why);
     }
 }
 

@@ -104,8 +104,8 @@ lw_config_errors_read(struct lw_config_build *build, const struct lw_node *pipel
     for (const struct lw_node *node = list; node; node = lw_node_next(list, node)) {
         room++;
     }
-    struct lw_error_class *classes =
-        lw_config_arena_array(build->arena, room, sizeof(classes[0]));
+    struct lw_error_class *classes = lw_config_arena_array(build->arena, room,
+                                                           sizeof(classes[0]));
     size_t count = 0;
     for (size_t i = 0; classes && i < sizeof(strength) / sizeof(strength[0]); i++) {
         read_classes(build, list, strength[i], classes, &count);

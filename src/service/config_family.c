@@ -67,8 +67,8 @@ read_map(struct lw_config_build *build, const struct lw_node *map,
         return false;
     }
     size_t at = family->map_count;
-    struct lw_config_level *levels =
-        lw_config_arena_array(build->arena, room + 1, sizeof(levels[0]));
+    struct lw_config_level *levels = lw_config_arena_array(build->arena, room + 1,
+                                                           sizeof(levels[0]));
     family->levels[at] = levels;
     family->maps[at] = map;
     for (const struct lw_node *node = map->first; levels && node; node = node->next) {
@@ -101,7 +101,8 @@ next_level(const struct lw_config_level *levels, size_t count,
     const struct lw_config_level *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct lw_config_level *each = &levels[i];
-        bool is_after = each->value > level->value || (each->value == level->value && each > level);
+        bool is_after = each->value > level->value ||
+                        (each->value == level->value && each > level);
         if (is_after && (!best || each->value < best->value)) {
             best = each;
         }
@@ -133,17 +134,18 @@ refuse_overlap(struct lw_config_build *build, const struct lw_config_family *fam
     struct lw_place place = lw_node_whole(largest->node);
     struct lw_diagnostic *item = NULL;
     if (last >= first) {
-        item = lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0305", &place,
-                                  "priorities of \"%s\" and \"%s\" overlap: %s+%s = %lld is not "
-                                  "before %s+%s = %lld",
-                                  low->name, high->name, low->name, largest->name, last,
-                                  high->name, least->name, first);
+        item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0305", &place,
+            "priorities of \"%s\" and \"%s\" overlap: %s+%s = %lld is not "
+            "before %s+%s = %lld",
+            low->name, high->name, low->name, largest->name, last, high->name, least->name,
+            first);
     } else {
-        item = lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0305", &place,
-                                  "priorities of \"%s\" and \"%s\" may overlap: %s = %lld is not "
-                                  "smaller than the gap between them",
-                                  low->name, high->name, largest->name,
-                                  (long long)largest->value);
+        item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0305", &place,
+            "priorities of \"%s\" and \"%s\" may overlap: %s = %lld is not "
+            "smaller than the gap between them",
+            low->name, high->name, largest->name, (long long)largest->value);
     }
     lw_diagnostic_show(item, lw_node_name_place(high->node));
     lw_diagnostic_help(item,

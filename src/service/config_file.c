@@ -24,21 +24,34 @@ copy_reason(int code, struct lw_config_arena *arena)
 }
 
 static bool
-read_all(int fd, size_t bytes_max, struct lw_config_arena *arena, const char **ret_text,
-         size_t *ret_size, const char **ret_why)
+fail(struct lw_config_file *file, const char *why)
+{
+    *file = (struct lw_config_file){ .why = why };
+    return false;
+}
+
+/* How much to read: one byte more than the file has, to notice that it grows. */
+static size_t
+choose_capacity(const struct stat *info, size_t bytes_max)
+{
+    if (S_ISREG(info->st_mode) && info->st_size > 0) {
+        return (size_t)info->st_size + 1;
+    }
+    return bytes_max < CHUNK_BYTES ? bytes_max + 1 : CHUNK_BYTES;
+}
+
+static bool
+read_all(int fd, size_t bytes_max, struct lw_config_arena *arena,
+         struct lw_config_file *ret_file)
 {
     struct stat info;
     if (fstat(fd, &info) != 0) {
-        *ret_why = copy_reason(errno, arena);
-        return false;
+        return fail(ret_file, copy_reason(errno, arena));
     }
-    bool is_sized = S_ISREG(info.st_mode) && info.st_size > 0;
-    if (is_sized && (uintmax_t)info.st_size > bytes_max) {
-        *ret_why = "the file is too large";
-        return false;
+    if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > bytes_max) {
+        return fail(ret_file, "the file is too large");
     }
-    size_t capacity = is_sized ? (size_t)info.st_size + 1
-                               : (bytes_max < CHUNK_BYTES ? bytes_max + 1 : CHUNK_BYTES);
+    size_t capacity = choose_capacity(&info, bytes_max);
     char *text = lw_config_arena_take(arena, capacity + 1);
     size_t size = 0;
     ssize_t got = 0;
@@ -46,29 +59,25 @@ read_all(int fd, size_t bytes_max, struct lw_config_arena *arena, const char **r
         size += (size_t)got;
     }
     if (!text || got < 0) {
-        *ret_why = text ? copy_reason(errno, arena) : "";
-        return false;
+        return fail(ret_file, text ? copy_reason(errno, arena) : "");
     }
     if (size == capacity || size > bytes_max) {
-        *ret_why = "the file is too large, or grows while it is read";
-        return false;
+        return fail(ret_file, "the file is too large, or grows while it is read");
     }
     text[size] = '\0';
-    *ret_text = text;
-    *ret_size = size;
+    *ret_file = (struct lw_config_file){ .text = text, .size = size, .why = "" };
     return true;
 }
 
 bool
 lw_config_file_read(const char *path, size_t bytes_max, struct lw_config_arena *arena,
-                    const char **ret_text, size_t *ret_size, const char **ret_why)
+                    struct lw_config_file *ret_file)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
-        *ret_why = copy_reason(errno, arena);
-        return false;
+        return fail(ret_file, copy_reason(errno, arena));
     }
-    bool is_read = read_all(fd, bytes_max, arena, ret_text, ret_size, ret_why);
+    bool is_read = read_all(fd, bytes_max, arena, ret_file);
     close(fd);
     return is_read;
 }
@@ -105,14 +114,14 @@ lw_config_file_is_program(const char *name, const char *directory, const char *s
 {
     char path[PATH_BYTES_MAX];
     if (strchr(name, '/')) {
-        snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : directory,
-                 name[0] == '/' ? "" : "/", name);
+        (void)snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : directory,
+                       name[0] == '/' ? "" : "/", name);
         return is_executable(path);
     }
     for (const char *at = search ? search : "/usr/local/bin:/usr/bin:/bin"; *at;) {
         size_t length = strcspn(at, ":");
-        snprintf(path, sizeof(path), "%.*s/%s", length > 0 ? (int)length : 1,
-                 length > 0 ? at : ".", name);
+        (void)snprintf(path, sizeof(path), "%.*s/%s", length > 0 ? (int)length : 1,
+                       length > 0 ? at : ".", name);
         if (is_executable(path)) {
             return true;
         }

@@ -44,7 +44,8 @@ static const struct builtin *
 find_builtin(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-        if (strlen(builtins[i].name) == length && strncmp(builtins[i].name, name, length) == 0) {
+        if (strlen(builtins[i].name) == length &&
+            strncmp(builtins[i].name, name, length) == 0) {
             return &builtins[i];
         }
     }
@@ -80,10 +81,9 @@ read_builtin(struct lw_config_build *build, struct lw_config_handler *handler)
         return builtin;
     }
     const struct lw_node *node = lw_node_child(handler->node, "builtin");
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0106", &node->place,
-                           "\"%s\" is not a built-in handler",
-                           lw_node_shown(node, shown, sizeof(shown)));
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0106", &node->place,
+        "\"%s\" is not a built-in handler", lw_node_shown(node, shown, sizeof(shown)));
     lw_diagnostic_help(item, "one of noop, echo, sleep:5ms, io:5ms, cpu:500, fail-n:3");
     return NULL;
 }
@@ -168,8 +168,8 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
             build->diagnostics, LW_SEVERITY_ERROR, "E0311", &node->place,
             "engine \"%s\" cannot run handlers.%s", lw_node_shown(node, shown, sizeof(shown)),
             handler->name);
-        lw_diagnostic_show(item, lw_node_name_place(
-                                     lw_node_child(handler->node, kind_keys[handler->kind])));
+        lw_diagnostic_show(
+            item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
         lw_diagnostic_help(item, "%s", fault);
     }
 }
@@ -177,23 +177,21 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
 static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
-    static const char *const program_keys[] = { "workers", "window", "start_timeout",
-                                                "directory", "env", "protocol" };
+    static const char *const program_keys[] = { "workers",   "window", "start_timeout",
+                                                "directory", "env",    "protocol" };
     for (size_t i = 0; i < sizeof(program_keys) / sizeof(program_keys[0]); i++) {
         const struct lw_node *node = lw_node_child(handler->node, program_keys[i]);
         if (node && handler->kind != LW_CONFIG_PROGRAM) {
-            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
-                               lw_node_name_place(node),
-                               "\"%s\" has no effect: handlers.%s is not a program", node->key,
-                               handler->name);
+            lw_diagnostics_add(
+                build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
+                "\"%s\" has no effect: handlers.%s is not a program", node->key, handler->name);
         }
     }
     const struct lw_node *threads = lw_node_child(handler->node, "threads");
     if (threads && handler->run.engine != LW_ENGINE_THREADS) {
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
-                           lw_node_name_place(threads),
-                           "\"threads\" has no effect: handlers.%s does not run on threads",
-                           handler->name);
+        lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(threads),
+            "\"threads\" has no effect: handlers.%s does not run on threads", handler->name);
     }
 }
 
@@ -226,15 +224,16 @@ place_program(struct lw_config_build *build, struct lw_config_handler *handler)
         !lw_config_file_is_program(name, handler->run.directory,
                                    lw_config_env_get(&env, "PATH", 4))) {
         char shown[SHOWN_BYTES_MAX];
-        struct lw_diagnostic *item =
-            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0203", &program->place,
-                               "there is no program \"%s\"",
-                               program->first && program->first->is_secret
-                                   ? "***"
-                                   : lw_text_shown(name, shown, sizeof(shown)));
-        lw_diagnostic_help(item, strchr(name, '/') ? "the path begins at this file's folder; the "
-                                                     "file must be executable"
-                                                   : "it is not in PATH");
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0207", &program->place,
+            "there is no program \"%s\"",
+            program->first && program->first->is_secret
+                ? "***"
+                : lw_text_shown(name, shown, sizeof(shown)));
+        lw_diagnostic_help(item, strchr(name, '/')
+                                     ? "the path begins at this file's folder; the "
+                                       "file must be executable"
+                                     : "it is not in PATH");
     }
 }
 

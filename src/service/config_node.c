@@ -84,20 +84,18 @@ void
 lw_node_merge(struct lw_node *under, struct lw_node *over)
 {
     struct lw_node *top = under;
-    for (;;) {
-        if (over->first) {
-            struct lw_node *child = pop_child(over);
-            struct lw_node *below = merge_child(under, child);
-            if (below) {
-                child->parent = over;
-                over = child;
-                under = below;
-            }
-        } else if (under == top) {
-            return;
-        } else {
+    while (over->first || under != top) {
+        if (!over->first) {
             over = over->parent;
             under = under->parent;
+            continue;
+        }
+        struct lw_node *child = pop_child(over);
+        struct lw_node *below = merge_child(under, child);
+        if (below) {
+            child->parent = over;
+            over = child;
+            under = below;
         }
     }
 }

@@ -30,8 +30,8 @@ struct lw_node {
     struct lw_node *last;
     const char *key; /* NULL for items of a list and for the root */
     struct lw_place key_place;
-    struct lw_place place; /* of the value */
-    const char *text;      /* of a scalar */
+    struct lw_place place;        /* of the value */
+    const char *text;             /* of a scalar */
     const struct lw_option *row;  /* what the schema says; NULL: nothing (reported) */
     const struct lw_option *rows; /* of its children, where these are keys */
     void *target;                 /* the struct that the children fill; while binding */

@@ -20,11 +20,9 @@ enum { NAME_BYTES_MAX = 160, SHOWN_BYTES_MAX = 80 };
 
 /* Variables that are read elsewhere, or that we set for handlers. */
 static const char *const other_variables[] = {
-    "CONFIG",    "URL",        "PROTOCOL",  "TOPIC",     "PARTITION",     "OFFSET",
-    "KEY",       "ATTEMPT",    "TIMESTAMP", "MESSAGE_ID", "FD",           "COLOR",
-    "TEST_STRICT", "CACHE",    "BROKER_DIR", "REPLAY_MS", "WRITE_PAGES",  "FAULTS",
-    "HISTORY",   "BROKER_OWNER",
-    NULL,
+    "CONFIG",     "URL",       "PROTOCOL",    "TOPIC",  "PARTITION", "OFFSET",       "KEY",
+    "ATTEMPT",    "TIMESTAMP", "MESSAGE_ID",  "FD",     "COLOR",     "TEST_STRICT",  "CACHE",
+    "BROKER_DIR", "REPLAY_MS", "WRITE_PAGES", "FAULTS", "HISTORY",   "BROKER_OWNER", NULL,
 };
 
 struct override {
@@ -98,9 +96,8 @@ help_variable(const struct lw_config_path *path, struct lw_diagnostic *item)
     for (size_t i = 0; better && i < path->count; i++) {
         char part[SHOWN_BYTES_MAX];
         lw_text_append(&name, i > 0 ? "__" : PREFIX);
-        append_upper(&name, i == path->bad
-                                ? better
-                                : lw_text_shown(path->parts[i], part, sizeof(part)));
+        append_upper(&name, i == path->bad ? better
+                                           : lw_text_shown(path->parts[i], part, sizeof(part)));
     }
     if (name.size > 0 && !name.is_failed) {
         lw_diagnostic_help(item, "did you mean %s?", name.data);
@@ -189,8 +186,8 @@ apply_env_files(struct override *work, const struct lw_config_var *var)
     for (const struct lw_config_var *each = var; each; each = each->next) {
         count++;
     }
-    const struct lw_config_var **order =
-        lw_config_arena_array(work->arena, count + 1, sizeof(order[0]));
+    const struct lw_config_var **order = lw_config_arena_array(work->arena, count + 1,
+                                                               sizeof(void *));
     for (size_t i = count; order && i > 0; i--, var = var->next) {
         order[i - 1] = var;
     }
@@ -206,10 +203,9 @@ void
 lw_config_override_env(struct lw_node *root, const struct lw_config_env *env,
                        struct lw_config_arena *arena, struct lw_diagnostics *diagnostics)
 {
-    struct override work = { .root = root,
-                             .arena = arena,
-                             .diagnostics = diagnostics,
-                             .origin = LW_ORIGIN_ENV_FILE };
+    struct override work = {
+        .root = root, .arena = arena, .diagnostics = diagnostics, .origin = LW_ORIGIN_ENV_FILE
+    };
     apply_env_files(&work, env->first);
     work.origin = LW_ORIGIN_ENVIRONMENT;
     for (const char *const *entry = env->environment; entry && *entry; entry++) {
@@ -221,8 +217,8 @@ lw_config_override_env(struct lw_node *root, const struct lw_config_env *env,
         if (name) {
             char shown[SHOWN_BYTES_MAX];
             lw_text_shown(name, shown, sizeof(shown));
-            work.place =
-                (struct lw_place){ .name = lw_config_arena_text(arena, shown, strlen(shown)) };
+            work.place = (struct lw_place){ .name = lw_config_arena_text(arena, shown,
+                                                                         strlen(shown)) };
             apply_variable(&work, name + strlen(PREFIX), equals + 1);
         }
     }
@@ -264,9 +260,9 @@ apply_set(struct override *work, const char *set)
                                               lw_text_shown(text, shown, sizeof(shown)));
     if (!equals || !lw_config_path_split(&path, text)) {
         work->place.name = "--set";
-        struct lw_diagnostic *item =
-            lw_diagnostics_add(work->diagnostics, LW_SEVERITY_ERROR, "E0118", &work->place,
-                               "this is not PATH=VALUE");
+        struct lw_diagnostic *item = lw_diagnostics_add(work->diagnostics, LW_SEVERITY_ERROR,
+                                                        "E0118", &work->place,
+                                                        "this is not PATH=VALUE");
         lw_diagnostic_help(item, "write it as in --set service.concurrency=40");
         return;
     }

@@ -77,8 +77,8 @@ static const struct lw_node *
 find_child(const struct lw_node *map, const char *part, bool is_folded)
 {
     for (const struct lw_node *child = map ? map->first : NULL; child; child = child->next) {
-        if (child->key && (is_folded ? is_folded_equal(child->key, part)
-                                     : strcmp(child->key, part) == 0)) {
+        if (child->key &&
+            (is_folded ? is_folded_equal(child->key, part) : strcmp(child->key, part) == 0)) {
             return child;
         }
     }
@@ -136,8 +136,8 @@ enter_item(struct lw_config_path *path, size_t part, struct cursor *at)
     if (!lw_text_to_int(path->parts[part], &index) || index < 0) {
         return fail(path, part, NULL, "must be the number of an entry, from 0");
     }
-    const struct lw_node *item =
-        at->node && at->node->kind == LW_NODE_LIST ? at->node->first : NULL;
+    const struct lw_node *item = at->node && at->node->kind == LW_NODE_LIST ? at->node->first
+                                                                            : NULL;
     for (int64_t i = 0; item && i < index; i++) {
         item = item->next;
     }
@@ -267,8 +267,8 @@ lw_config_path_put(const struct lw_config_path *path, struct lw_node *root,
     struct lw_node *map = root;
     for (size_t part = 0; part < path->count; part++) {
         const char *key = path->keys[part];
-        struct lw_node *child =
-            key ? lw_node_child(map, key) : item_at(map, path->indexes[part]);
+        struct lw_node *child = key ? lw_node_child(map, key)
+                                    : item_at(map, path->indexes[part]);
         bool is_last = part + 1 == path->count;
         if (!is_last && child && child->kind != LW_NODE_SCALAR) {
             map = child;

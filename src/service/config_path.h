@@ -20,7 +20,7 @@ struct lw_config_path {
     size_t indexes[LW_PATH_PARTS_MAX];
     const struct lw_option *row; /* of the value */
     /* -- when it is wrong -- */
-    size_t bad;                     /* the part that fits nowhere */
+    size_t bad;                      /* the part that fits nowhere */
     const struct lw_option *allowed; /* the keys at that place; NULL: not a matter of keys */
     const char *problem;             /* a clause: "is not a key here" */
 };
@@ -36,7 +36,6 @@ bool lw_config_path_find(struct lw_config_path *path, const struct lw_node *root
 bool lw_config_path_put(const struct lw_config_path *path, struct lw_node *root,
                         struct lw_node *value, struct lw_config_arena *arena);
 /* Appends the first `count` parts with dots. */
-void lw_config_path_print(const struct lw_config_path *path, size_t count,
-                          struct lw_text *out);
+void lw_config_path_print(const struct lw_config_path *path, size_t count, struct lw_text *out);
 
 #endif

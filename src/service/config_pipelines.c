@@ -30,8 +30,8 @@ resolve_references(struct lw_config_build *build, struct lw_config_pipeline *pip
     const struct lw_node *handlers = lw_node_child(config->root, "handlers");
     static const char *const others[] = { "dead_letter.broker", "reply.broker" };
     if (pipeline->broker_name && !lw_node_child(brokers, pipeline->broker_name)) {
-        lw_config_build_unknown(build, lw_node_child(pipeline->node, "broker"), "E0201", "broker",
-                                brokers);
+        lw_config_build_unknown(build, lw_node_child(pipeline->node, "broker"), "E0201",
+                                "broker", brokers);
     }
     if (pipeline->handler_name && !lw_node_child(handlers, pipeline->handler_name)) {
         lw_config_build_unknown(build, lw_node_child(pipeline->node, "handler"), "E0202",
@@ -108,8 +108,9 @@ fill_name(struct lw_config_build *build, const struct lw_config_subscription *su
     const struct lw_config_pipeline *pipeline = subscription->pipeline;
     const struct lw_node *given = usable_at(pipeline->node, path);
     const struct lw_node *node = given ? given : topic->node;
-    const char *name =
-        pattern ? lw_config_topics_fill(build, pattern, topic, pipeline->group, node) : NULL;
+    const char *name = pattern
+                           ? lw_config_topics_fill(build, pattern, topic, pipeline->group, node)
+                           : NULL;
     return name && lw_config_topics_check(build, name, node) ? name : NULL;
 }
 
@@ -118,19 +119,19 @@ fill_names(struct lw_config_build *build, struct lw_config_subscription *subscri
            const struct lw_config_topic *topic)
 {
     struct lw_subscription_options *options = &subscription->options;
-    options->retry.topic =
-        fill_name(build, subscription, topic, options->retry.topic, "retry.topic");
-    options->reply.topic =
-        fill_name(build, subscription, topic, options->reply.topic, "reply.topic");
+    options->retry.topic = fill_name(build, subscription, topic, options->retry.topic,
+                                     "retry.topic");
+    options->reply.topic = fill_name(build, subscription, topic, options->reply.topic,
+                                     "reply.topic");
     if (options->dead_letter.is_off) {
         return;
     }
     const char *convention = lw_config_traits(kind_of(subscription->pipeline))->dead_letter;
     const char *pattern = options->dead_letter.topic ? options->dead_letter.topic : convention;
-    subscription->dead_letter_topic =
-        fill_name(build, subscription, topic, pattern, "dead_letter.topic");
-    options->dead_letter.topic =
-        options->dead_letter.topic ? subscription->dead_letter_topic : NULL;
+    subscription->dead_letter_topic = fill_name(build, subscription, topic, pattern,
+                                                "dead_letter.topic");
+    options->dead_letter.topic = options->dead_letter.topic ? subscription->dead_letter_topic
+                                                            : NULL;
 }
 
 static void
@@ -141,9 +142,9 @@ build_subscription(struct lw_config_build *build, struct lw_config_subscription 
     subscription->pipeline = pipeline;
     subscription->node = topic->node;
     subscription->options = pipeline->common;
-    if (topic->is_entry) {
+    if (topic->entry) {
         lw_config_build_profile(&subscription->options, topic->node, build->arena);
-        lw_config_bind(topic->node, lw_topic_entry_rows, &subscription->options, build->arena);
+        lw_config_bind(topic->entry, lw_topic_entry_rows, &subscription->options, build->arena);
     }
     subscription->options.topic = topic->name;
     subscription->options.priority = topic->priority;
@@ -160,8 +161,8 @@ grow_subscriptions(struct lw_config_build *build, size_t count)
         return true;
     }
     size_t capacity = total > build->capacity * 2 ? total : build->capacity * 2;
-    struct lw_config_subscription *grown =
-        lw_config_arena_array(build->arena, capacity, sizeof(grown[0]));
+    struct lw_config_subscription *grown = lw_config_arena_array(build->arena, capacity,
+                                                                 sizeof(grown[0]));
     if (!grown) {
         return false;
     }
@@ -190,8 +191,8 @@ build_topics(struct lw_config_build *build, struct lw_config_pipeline *pipeline,
         return;
     }
     for (size_t i = 0; i < count && !build->arena->is_failed; i++) {
-        build_subscription(build, &config->subscriptions[config->subscription_count++], pipeline,
-                           &topics[i]);
+        build_subscription(build, &config->subscriptions[config->subscription_count++],
+                           pipeline, &topics[i]);
     }
     pipeline->count = config->subscription_count - pipeline->first;
 }
@@ -210,17 +211,16 @@ rank_subscriptions(struct lw_config_build *build)
 {
     struct lw_config *config = build->config;
     size_t count = config->subscription_count;
-    struct lw_config_subscription **order =
-        lw_config_arena_array(build->arena, count + 1, sizeof(order[0]));
+    struct lw_config_subscription **order = lw_config_arena_array(build->arena, count + 1,
+                                                                  sizeof(void *));
     for (size_t i = 0; order && i < count; i++) {
         order[i] = &config->subscriptions[i];
     }
     if (order && count > 0) {
-        qsort(order, count, sizeof(struct lw_config_subscription *), compare_priority);
+        qsort(order, count, sizeof(void *), compare_priority);
     }
     for (size_t i = 0; order && i < count; i++) {
-        bool is_equal =
-            i > 0 && order[i - 1]->options.priority == order[i]->options.priority;
+        bool is_equal = i > 0 && order[i - 1]->options.priority == order[i]->options.priority;
         order[i]->rank = is_equal ? order[i - 1]->rank : (uint32_t)i + 1;
         order[i]->is_rank_shared = is_equal;
         if (is_equal) {
@@ -235,7 +235,8 @@ lw_config_build_pipelines(struct lw_config_build *build)
     struct lw_config *config = build->config;
     struct lw_node *map = lw_node_child(config->root, "pipelines");
     size_t count = lw_config_build_count(map);
-    config->pipelines = lw_config_arena_array(build->arena, count, sizeof(config->pipelines[0]));
+    config->pipelines = lw_config_arena_array(build->arena, count,
+                                              sizeof(config->pipelines[0]));
     for (struct lw_node *entry = map ? map->first : NULL;
          config->pipelines && entry && !build->arena->is_failed; entry = entry->next) {
         if (lw_config_build_is_usable(entry)) {

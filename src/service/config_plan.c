@@ -46,18 +46,19 @@ retry_cell(const struct lw_config_subscription *item, char out[CELL_BYTES_MAX])
     const struct lw_retry_options *retry = &item->options.retry;
     char in_place[MEASURE_BYTES_MAX] = "";
     if (lw_config_is_in_place(item)) {
-        snprintf(in_place, sizeof(in_place), "here, %u run%s", retry->max_attempts,
-                 retry->max_attempts == 1 ? "" : "s");
+        (void)snprintf(in_place, sizeof(in_place), "here, %u run%s", retry->max_attempts,
+                       retry->max_attempts == 1 ? "" : "s");
     }
     const char *topic = lw_config_name_shown(item, LW_CONFIG_NAME_RETRY);
     const char *separator = in_place[0] != '\0' ? ", then " : "";
     if (!topic) {
-        snprintf(out, CELL_BYTES_MAX, "%s", in_place[0] != '\0' ? in_place : "the broker");
+        (void)snprintf(out, CELL_BYTES_MAX, "%s",
+                       in_place[0] != '\0' ? in_place : "the broker");
     } else if (retry->max_retries < 0) {
-        snprintf(out, CELL_BYTES_MAX, "%s%s%s  no limit", in_place, separator, topic);
+        (void)snprintf(out, CELL_BYTES_MAX, "%s%s%s  no limit", in_place, separator, topic);
     } else {
-        snprintf(out, CELL_BYTES_MAX, "%s%s%s  x%lld", in_place, separator, topic,
-                 (long long)retry->max_retries);
+        (void)snprintf(out, CELL_BYTES_MAX, "%s%s%s  x%lld", in_place, separator, topic,
+                       (long long)retry->max_retries);
     }
 }
 
@@ -73,10 +74,10 @@ dead_letter_cell(const struct lw_config_subscription *item, char out[CELL_BYTES_
     const char *broker = item->options.dead_letter.broker;
     bool is_headers = item->options.dead_letter.payload == LW_PAYLOAD_HEADERS_ONLY;
     if (topic) {
-        snprintf(out, CELL_BYTES_MAX, "%s%s%s%s", broker ? broker : "", broker ? ":" : "", topic,
-                 is_headers ? " (headers)" : "");
+        (void)snprintf(out, CELL_BYTES_MAX, "%s%s%s%s", broker ? broker : "", broker ? ":" : "",
+                       topic, is_headers ? " (headers)" : "");
     } else {
-        snprintf(out, CELL_BYTES_MAX, "%s", words[item->options.on_exhausted]);
+        (void)snprintf(out, CELL_BYTES_MAX, "%s", words[item->options.on_exhausted]);
     }
 }
 
@@ -85,14 +86,15 @@ fill_row(const struct lw_config_subscription *item, char cells[COLUMNS][CELL_BYT
 {
     const char *reply = lw_config_name_shown(item, LW_CONFIG_NAME_REPLY);
     const char *broker = item->options.reply.broker;
-    snprintf(cells[0], CELL_BYTES_MAX, "%u%s%s", item->rank, ordinal(item->rank),
-             item->is_rank_shared ? "=" : "");
-    snprintf(cells[1], CELL_BYTES_MAX, "%8d", item->options.priority);
-    snprintf(cells[2], CELL_BYTES_MAX, "%s", lw_config_name_shown(item, LW_CONFIG_NAME_TOPIC));
+    (void)snprintf(cells[0], CELL_BYTES_MAX, "%u%s%s", item->rank, ordinal(item->rank),
+                   item->is_rank_shared ? "=" : "");
+    (void)snprintf(cells[1], CELL_BYTES_MAX, "%8d", item->options.priority);
+    (void)snprintf(cells[2], CELL_BYTES_MAX, "%s",
+                   lw_config_name_shown(item, LW_CONFIG_NAME_TOPIC));
     retry_cell(item, cells[3]);
     dead_letter_cell(item, cells[4]);
-    snprintf(cells[5], CELL_BYTES_MAX, "%s%s%s", reply && broker ? broker : "",
-             reply && broker ? ":" : "", reply ? reply : "-");
+    (void)snprintf(cells[5], CELL_BYTES_MAX, "%s%s%s", reply && broker ? broker : "",
+                   reply && broker ? ":" : "", reply ? reply : "-");
 }
 
 static const char *const headings[COLUMNS] = { "SERVED",        "PRIORITY",         "TOPIC",
@@ -164,6 +166,23 @@ print_table(const struct lw_config *config, const struct lw_config_pipeline *pip
 /* -- Around the table ------------------------------------------------------------------------ */
 
 static void
+print_program(const struct lw_config_handler *handler, struct lw_text *out)
+{
+    const struct lw_node *list = lw_node_child(handler->node, "program");
+    const struct lw_node *item = list ? list->first : NULL;
+    for (size_t i = 0; handler->run.program[i]; i++) {
+        bool is_secret = (list && list->is_secret) || (item && item->is_secret);
+        lw_text_format(out, "%s%s", i > 0 ? " " : "",
+                       is_secret ? "***" : handler->run.program[i]);
+        item = item ? item->next : NULL;
+    }
+    if (handler->run.workers > 0) {
+        lw_text_format(out, " x%u", handler->run.workers);
+    }
+    lw_text_format(out, ", window %u", handler->run.window);
+}
+
+static void
 print_handler(const struct lw_config_handler *handler, struct lw_text *out)
 {
     static const char *const engines[] = { [LW_ENGINE_LOOP] = "loop",
@@ -171,23 +190,12 @@ print_handler(const struct lw_config_handler *handler, struct lw_text *out)
                                            [LW_ENGINE_PROGRAMS] = "programs" };
     lw_text_format(out, "handler %s: ", handler->name);
     if (handler->kind == LW_CONFIG_PROGRAM) {
-        const struct lw_node *list = lw_node_child(handler->node, "program");
-        const struct lw_node *item = list ? list->first : NULL;
-        for (size_t i = 0; handler->run.program[i]; i++) {
-            bool is_secret = (list && list->is_secret) || (item && item->is_secret);
-            lw_text_format(out, "%s%s", i > 0 ? " " : "",
-                           is_secret ? "***" : handler->run.program[i]);
-            item = item ? item->next : NULL;
-        }
-        if (handler->run.workers > 0) {
-            lw_text_format(out, " x%u", handler->run.workers);
-        }
-        lw_text_format(out, ", window %u", handler->run.window);
+        print_program(handler, out);
         return;
     }
     bool is_builtin = handler->kind == LW_CONFIG_BUILTIN;
-    const struct lw_node *node =
-        lw_node_child(handler->node, is_builtin ? "builtin" : "function");
+    const struct lw_node *node = lw_node_child(handler->node,
+                                               is_builtin ? "builtin" : "function");
     const char *name = is_builtin ? handler->builtin_text : handler->function;
     lw_text_format(out, "%s %s on %s", is_builtin ? "built-in" : "function",
                    node && node->is_secret ? "***" : name, engines[handler->run.engine]);
@@ -225,8 +233,8 @@ print_delays(const struct lw_config_subscription *item, struct lw_text *out)
     int64_t delays[LW_PLAN_DELAYS_MAX];
     bool is_cut = false;
     const struct lw_retry_options *retry = &item->options.retry;
-    int64_t jitter_ms =
-        retry->topic ? retry->backoff.jitter_ms : retry->in_place_backoff.jitter_ms;
+    int64_t jitter_ms = retry->topic ? retry->backoff.jitter_ms
+                                     : retry->in_place_backoff.jitter_ms;
     size_t count = lw_plan_delays(item, delays, &is_cut);
     if (count == 0) {
         lw_text_append(out, "  retry delays: none\n");
@@ -317,7 +325,8 @@ print_values(const struct lw_plan_values *values, struct lw_text *out)
         path_width = width > path_width ? width : path_width;
     }
     path_width = path_width > PATH_WIDTH_MAX ? PATH_WIDTH_MAX : path_width;
-    lw_text_format(out, "\n%-*s  %-*s  %s\n", path_width, "OPTION", VALUE_WIDTH, "VALUE", "FROM");
+    lw_text_format(out, "\n%-*s  %-*s  %s\n", path_width, "OPTION", VALUE_WIDTH, "VALUE",
+                   "FROM");
     for (size_t i = 0; i < values->count; i++) {
         char value[SHOWN_BYTES_MAX];
         lw_text_format(out, "%-*s  %-*s  %s\n", path_width, values->items[i].path, VALUE_WIDTH,

@@ -41,8 +41,8 @@ make_room(struct listing *list)
         return true;
     }
     size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-    struct lw_plan_value *items =
-        lw_config_arena_array(&values->arena, capacity, sizeof(items[0]));
+    struct lw_plan_value *items = lw_config_arena_array(&values->arena, capacity,
+                                                        sizeof(items[0]));
     if (!items) {
         return false;
     }
@@ -188,15 +188,14 @@ list_rows(struct listing *list, const struct lw_option *rows, const void *base)
     }
 }
 
-static void
-list_entry(struct listing *list, const char *section, const char *name,
-           const struct lw_option *rows, const void *base, const struct lw_node *node)
+/* Names the entry whose rows come next. */
+static bool
+open_entry(struct listing *list, const char *section, const char *name,
+           const struct lw_node *node)
 {
     list->prefix = lw_config_arena_format(&list->values->arena, "%s.%s", section, name);
     list->map = node;
-    if (list->prefix) {
-        list_rows(list, rows, base);
-    }
+    return list->prefix != NULL;
 }
 
 /* Of topics only what they set by themselves: the rest is the pipeline's. */
@@ -232,17 +231,21 @@ lw_plan_values_list(const struct lw_config *config, struct lw_plan_values *ret_v
     list_rows(&list, lw_service_rows, &config->service);
     for (size_t i = 0; i < config->broker_count; i++) {
         const struct lw_config_broker *broker = &config->brokers[i];
-        list_entry(&list, "brokers", broker->name, lw_broker_rows, broker, broker->node);
+        if (open_entry(&list, "brokers", broker->name, broker->node)) {
+            list_rows(&list, lw_broker_rows, broker);
+        }
     }
     for (size_t i = 0; i < config->handler_count; i++) {
         const struct lw_config_handler *handler = &config->handlers[i];
-        list_entry(&list, "handlers", handler->name, lw_config_handler_rows, handler,
-                   handler->node);
+        if (open_entry(&list, "handlers", handler->name, handler->node)) {
+            list_rows(&list, lw_config_handler_rows, handler);
+        }
     }
     for (size_t i = 0; i < config->pipeline_count; i++) {
         const struct lw_config_pipeline *pipeline = &config->pipelines[i];
-        list_entry(&list, "pipelines", pipeline->name, lw_pipeline_rows, pipeline,
-                   pipeline->node);
+        if (open_entry(&list, "pipelines", pipeline->name, pipeline->node)) {
+            list_rows(&list, lw_pipeline_rows, pipeline);
+        }
         list_topics(&list, config, pipeline);
     }
     return !ret_values->arena.is_failed;
@@ -295,8 +298,8 @@ lw_plan_delays(const struct lw_config_subscription *subscription,
 {
     const struct lw_retry_options *retry = &subscription->options.retry;
     bool is_copied = retry->topic != NULL;
-    struct lw_backoff backoff =
-        backoff_of(is_copied ? &retry->backoff : &retry->in_place_backoff);
+    struct lw_backoff backoff = backoff_of(is_copied ? &retry->backoff
+                                                     : &retry->in_place_backoff);
     int64_t wanted = is_copied ? retry->max_retries : (int64_t)retry->max_attempts - 1;
     size_t count = 0;
     while (count < LW_PLAN_DELAYS_MAX && (wanted < 0 || (int64_t)count < wanted)) {

@@ -13,7 +13,8 @@
 static const char introduction[] =
     "# Configuration\n"
     "\n"
-    "Made by `laneway config-reference`; do not edit. `laneway check FILE` tells what is wrong\n"
+    "Made by `laneway config-reference`; do not edit. `laneway check FILE` tells what is "
+    "wrong\n"
     "with a file, `laneway plan FILE` prints every value and where it came from, and\n"
     "`laneway schema` prints a JSON Schema for editors.\n"
     "\n"
@@ -24,7 +25,8 @@ static const char introduction[] =
     "brokers: { main: { url: kafka://localhost:9092 } }\n"
     "handlers: { hello: { program: [python3, hello.py] } }\n"
     "pipelines:\n"
-    "  hello: { broker: main, handler: hello, consumer: { group: hello }, topics: [greetings] }\n"
+    "  hello: { broker: main, handler: hello, consumer: { group: hello }, topics: [greetings] "
+    "}\n"
     "```\n"
     "\n"
     "## How values are written\n"
@@ -33,8 +35,10 @@ static const char introduction[] =
     "  errors.\n"
     "- A duration needs a unit (`250ms`, `30s`, `5m`, `1h30m`, `1d`), a size too (`64KiB`,\n"
     "  `1MB`). Only `0` needs none. True and false are `true` and `false`.\n"
-    "- `${NAME}` and `${NAME:-default}` put an environment variable in, `${file:PATH}` the text\n"
-    "  of a file (one line end at its end is dropped), `$$` is a dollar sign. This is done after\n"
+    "- `${NAME}` and `${NAME:-default}` put an environment variable in, `${file:PATH}` the "
+    "text\n"
+    "  of a file (one line end at its end is dropped), `$$` is a dollar sign. This is done "
+    "after\n"
     "  parsing, in values only. What was put in is secret: it is shown as `***` everywhere.\n"
     "- Relative paths begin at the folder of the file that names them.\n"
     "- A text that is blank counts as not given.\n"
@@ -44,9 +48,11 @@ static const char introduction[] =
     "Later ones win:\n"
     "\n"
     "1. defaults\n"
-    "2. configuration files, in the order given: sections are joined, values and lists replaced\n"
+    "2. configuration files, in the order given: sections are joined, values and lists "
+    "replaced\n"
     "3. files given by `--env-file` (`NAME=VALUE` lines), for names as in 4\n"
-    "4. environment variables `LANEWAY_SECTION__KEY`, with `__` between the parts of a path and\n"
+    "4. environment variables `LANEWAY_SECTION__KEY`, with `__` between the parts of a path "
+    "and\n"
     "   `_` for `-`: `LANEWAY_PIPELINES__ORDERS__RETRY__MAX_RETRIES=3`\n"
     "5. `--set PATH=VALUE`: `--set pipelines.orders.retry.max_retries=3`\n"
     "\n"
@@ -173,10 +179,11 @@ print_profiles(struct lw_text *out)
 {
     size_t count = 0;
     const struct lw_profile_row *profiles = lw_profile_rows(&count);
-    lw_text_append(out, "\n## Profiles\n\nA profile sets these values of a pipeline or topic; a "
-                        "value that is given by itself wins.\n\n"
-                        "| profile | receiver_queue_size | window | max_in_flight | meaning |\n"
-                        "|---|---|---|---|---|\n");
+    lw_text_append(out,
+                   "\n## Profiles\n\nA profile sets these values of a pipeline or topic; a "
+                   "value that is given by itself wins.\n\n"
+                   "| profile | receiver_queue_size | window | max_in_flight | meaning |\n"
+                   "|---|---|---|---|---|\n");
     for (size_t i = 0; i < count; i++) {
         const struct lw_profile_row *profile = &profiles[i];
         lw_text_format(out, "| `%s` | %u | %s | %u | %s |\n", profile->name,

@@ -8,20 +8,23 @@
 #include "service/config.h"
 #include "service/options.h"
 
-#define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-#define SERVICE(member)  FIELD(struct lw_config_service, member)
-#define BROKER(member)   FIELD(struct lw_config_broker, member)
-#define HANDLER(member)  FIELD(struct lw_config_handler, member)
+#define FIELD(type, member)                                                                    \
+    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define SERVICE(member) FIELD(struct lw_config_service, member)
+#define BROKER(member) FIELD(struct lw_config_broker, member)
+#define HANDLER(member) FIELD(struct lw_config_handler, member)
 #define PIPELINE(member) FIELD(struct lw_config_pipeline, member)
-#define TOPIC(member)    FIELD(struct lw_subscription_options, member)
-#define LATER(key, text) { .name = (key), .type = LW_OPTION_LATER, .doc = (text) }
+#define TOPIC(member) FIELD(struct lw_subscription_options, member)
+#define LATER(key, text)                                                                       \
+    {                                                                                          \
+        .name = (key), .type = LW_OPTION_LATER, .doc = (text)                                  \
+    }
 
-static const struct lw_option_word level_words[] = { { .word = "error", .value = LW_LOG_ERROR },
-                                                     { .word = "warn", .value = LW_LOG_WARN },
-                                                     { .word = "info", .value = LW_LOG_INFO },
-                                                     { .word = "debug", .value = LW_LOG_DEBUG },
-                                                     { .word = "trace", .value = LW_LOG_TRACE },
-                                                     { 0 } };
+static const struct lw_option_word level_words[] = {
+    { .word = "error", .value = LW_LOG_ERROR }, { .word = "warn", .value = LW_LOG_WARN },
+    { .word = "info", .value = LW_LOG_INFO },   { .word = "debug", .value = LW_LOG_DEBUG },
+    { .word = "trace", .value = LW_LOG_TRACE }, { 0 }
+};
 
 static const struct lw_option_word format_words[] = {
     { .word = "auto", .value = LW_LOG_FORMAT_AUTO },
@@ -83,7 +86,8 @@ const struct lw_option lw_broker_rows[] = {
       .doc = "kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside this process." },
     { .name = "properties",
       .type = LW_OPTION_PROPERTIES,
-      BROKER(properties),
+      .offset = offsetof(struct lw_config_broker, properties),
+      .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_broker, property_count),
       .doc = "Properties of the client library, spelled as there, handed to it unchanged." },
     { .name = "prefetch_bytes",
@@ -114,7 +118,8 @@ const struct lw_option lw_config_handler_rows[] = {
       .doc = "How the program is spoken to; lines: one JSON object per line." },
     { .name = "env",
       .type = LW_OPTION_PROPERTIES,
-      HANDLER(env),
+      .offset = offsetof(struct lw_config_handler, env),
+      .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_handler, env_count),
       .doc = "Variables added to the program's environment." },
     { .name = "builtin",
@@ -142,7 +147,8 @@ static const struct lw_option consumer_rows[] = {
       .doc = "Consumer group." },
     { .name = "properties",
       .type = LW_OPTION_PROPERTIES,
-      PIPELINE(properties),
+      .offset = offsetof(struct lw_config_pipeline, properties),
+      .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_pipeline, property_count),
       .doc = "Properties of the client library for this group, such as auto.offset.reset." },
     LATER("type", "The subscription type of Pulsar."),
@@ -171,20 +177,19 @@ static const struct lw_option matrix_section_rows[] = {
     { 0 }
 };
 
-const struct lw_option lw_topic_entry_rows[] = {
-    { .name = "name",
-      .type = LW_OPTION_TEXT,
-      TOPIC(topic),
-      .is_required = true,
-      .doc = "Topic." },
-    { .name = "priority",
-      .type = LW_OPTION_INT,
-      TOPIC(priority),
-      .initial = "100",
-      .doc = "Lower is served first." },
-    { .type = LW_OPTION_INCLUDE, .rows = lw_topic_rows },
-    { 0 }
-};
+const struct lw_option lw_topic_entry_rows[] = { { .name = "name",
+                                                   .type = LW_OPTION_TEXT,
+                                                   TOPIC(topic),
+                                                   .is_required = true,
+                                                   .doc = "Topic." },
+                                                 { .name = "priority",
+                                                   .type = LW_OPTION_INT,
+                                                   TOPIC(priority),
+                                                   .initial = "100",
+                                                   .doc = "Lower is served first." },
+                                                 { .type = LW_OPTION_INCLUDE,
+                                                   .rows = lw_topic_rows },
+                                                 { 0 } };
 
 static const struct lw_option_word class_words[] = { { .word = "dead", .value = LW_DEAD },
                                                      { .word = "retry", .value = LW_RETRY },

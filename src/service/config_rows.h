@@ -9,11 +9,11 @@
 
 #include "base/option.h"
 
-extern const struct lw_option lw_config_root;       /* a GROUP: the file */
-extern const struct lw_option lw_service_rows[];    /* struct lw_config_service */
-extern const struct lw_option lw_broker_rows[];     /* struct lw_config_broker */
+extern const struct lw_option lw_config_root;           /* a GROUP: the file */
+extern const struct lw_option lw_service_rows[];        /* struct lw_config_service */
+extern const struct lw_option lw_broker_rows[];         /* struct lw_config_broker */
 extern const struct lw_option lw_config_handler_rows[]; /* struct lw_config_handler */
-extern const struct lw_option lw_pipeline_rows[];   /* struct lw_config_pipeline */
-extern const struct lw_option lw_topic_entry_rows[]; /* struct lw_subscription_options */
+extern const struct lw_option lw_pipeline_rows[];       /* struct lw_config_pipeline */
+extern const struct lw_option lw_topic_entry_rows[];    /* struct lw_subscription_options */
 
 #endif

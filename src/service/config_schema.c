@@ -306,6 +306,14 @@ put_row(struct schema *schema, const struct table *owner, const struct lw_option
 }
 
 static void
+put_key(struct schema *schema, const struct table *owner, const struct lw_option *row,
+        const char *name)
+{
+    lw_json_key(schema->json, name);
+    put_row(schema, owner, row);
+}
+
+static void
 put_required(const struct table *table, struct lw_json *json)
 {
     struct lw_option_walk walk;
@@ -337,12 +345,10 @@ put_table(struct schema *schema, struct table table)
         if (walk.row->name[0] == '*') {
             wildcard = walk.row;
         } else if (walk.row->type != LW_OPTION_LATER) {
-            lw_json_key(json, walk.row->name);
-            put_row(schema, &table, walk.row);
-            if (walk.row->alias) {
-                lw_json_key(json, walk.row->alias);
-                put_row(schema, &table, walk.row);
-            }
+            put_key(schema, &table, walk.row, walk.row->name);
+        }
+        if (walk.row->alias) {
+            put_key(schema, &table, walk.row, walk.row->alias);
         }
     }
     lw_json_object_end(json);

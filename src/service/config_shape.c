@@ -30,8 +30,9 @@ help_elsewhere(const struct lw_node *map, const char *key, struct lw_diagnostic 
     lw_option_walk_start(&walk, map->rows, LW_WALK_FLAT);
     while (lw_option_walk_next(&walk)) {
         const struct lw_option *row = walk.row;
-        const struct lw_option *found =
-            row->type == LW_OPTION_GROUP ? lw_option_find(row->rows, key, NULL) : NULL;
+        const struct lw_option *found = row->type == LW_OPTION_GROUP
+                                            ? lw_option_find(row->rows, key, NULL)
+                                            : NULL;
         if (found && found->name[0] != '*') {
             lw_diagnostic_help(item, "\"%s\" belongs under \"%s\"", key, row->name);
             return true;
@@ -71,9 +72,9 @@ static void
 refuse_later(struct lw_node *child, struct lw_diagnostics *diagnostics)
 {
     child->is_bad = true;
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0113", &child->key_place,
-                           "\"%s\" is not in this version", child->row->name);
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        diagnostics, LW_SEVERITY_ERROR, "E0113", &child->key_place,
+        "\"%s\" is not in this version", child->row->name);
     lw_diagnostic_help(item, "%s Leave the key out.", child->row->doc);
 }
 
@@ -98,8 +99,8 @@ check_required(struct lw_node *map, struct lw_diagnostics *diagnostics)
     while (lw_option_walk_next(&walk)) {
         if (walk.row->is_required && !lw_node_child(map, walk.row->name)) {
             struct lw_diagnostic *item = lw_diagnostics_add(
-                diagnostics, LW_SEVERITY_ERROR, "E0107", &place,
-                "%s needs \"%s\"", lw_node_path(map, path, sizeof(path)), walk.row->name);
+                diagnostics, LW_SEVERITY_ERROR, "E0107", &place, "%s needs \"%s\"",
+                lw_node_path(map, path, sizeof(path)), walk.row->name);
             lw_diagnostic_help(item, "%s: %s", walk.row->name, walk.row->doc);
         }
     }

@@ -37,29 +37,28 @@ put_file(struct substitution *work, const char *path)
     const struct lw_document *document = work->node->place.document;
     const char *from = document && document->directory ? document->directory : ".";
     const char *where = lw_config_file_join(from, path, work->arena);
-    const char *text = NULL;
-    const char *why = "";
-    size_t size = 0;
+    struct lw_config_file file;
     if (!where) {
         work->is_failed = true;
         return;
     }
-    if (!lw_config_file_read(where, SECRET_BYTES_MAX, work->arena, &text, &size, &why)) {
+    if (!lw_config_file_read(where, SECRET_BYTES_MAX, work->arena, &file)) {
         work->is_failed = true;
         if (!work->arena->is_failed) {
-            lw_diagnostics_add(work->diagnostics, LW_SEVERITY_ERROR, "E0115", &work->node->place,
-                               "cannot read \"%s\": %s",
-                               lw_text_shown(path, shown, sizeof(shown)), why);
+            lw_diagnostics_add(work->diagnostics, LW_SEVERITY_ERROR, "E0115",
+                               &work->node->place, "cannot read \"%s\": %s",
+                               lw_text_shown(path, shown, sizeof(shown)), file.why);
         }
         return;
     }
-    size -= size > 0 && text[size - 1] == '\n' ? 1 : 0;
-    size -= size > 0 && text[size - 1] == '\r' && text[size] == '\n' ? 1 : 0;
-    if (memchr(text, '\0', size)) {
+    if (memchr(file.text, '\0', file.size)) {
         refuse(work, "E0115", "a file for a value must be text without zero bytes");
         return;
     }
-    lw_text_append_bytes(&work->text, text, size);
+    size_t size = file.size;
+    size -= size > 0 && file.text[size - 1] == '\n' ? 1 : 0;
+    size -= size > 0 && size < file.size && file.text[size - 1] == '\r' ? 1 : 0;
+    lw_text_append_bytes(&work->text, file.text, size);
 }
 
 static size_t
@@ -79,8 +78,8 @@ put_variable(struct substitution *work, const char *reference)
     const char *rest = reference + length;
     bool has_default = strncmp(rest, ":-", 2) == 0;
     if (length == 0 || (*rest != '\0' && !has_default)) {
-        struct lw_diagnostic *item =
-            refuse(work, "E0120", "a reference is ${NAME}, ${NAME:-default} or ${file:path}");
+        struct lw_diagnostic *item = refuse(
+            work, "E0120", "a reference is ${NAME}, ${NAME:-default} or ${file:path}");
         lw_diagnostic_help(item, "write $$ for a dollar sign");
         return;
     }

@@ -56,10 +56,10 @@ refuse_placeholder(struct lw_config_build *build, const struct lw_config_topic *
                    const char *name, const struct lw_node *node)
 {
     char shown[SHOWN_BYTES_MAX];
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0206", &node->place,
-                           "\"{%s}\" stands for nothing here",
-                           node->is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)));
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0206", &node->place,
+        "\"{%s}\" stands for nothing here",
+        node->is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)));
     struct lw_text known;
     lw_text_init(&known);
     lw_text_append(&known, topic->name ? "{topic}, {group}" : "");
@@ -72,10 +72,18 @@ refuse_placeholder(struct lw_config_build *build, const struct lw_config_topic *
     lw_text_deinit(&known);
 }
 
-/* Puts one placeholder in; returns what follows it, NULL after reporting. */
+/* A pattern being filled; `node` is where mistakes are reported. */
+struct filling {
+    struct lw_config_build *build;
+    const struct lw_config_topic *topic;
+    const char *group;
+    const struct lw_node *node;
+    struct lw_text out;
+};
+
+/* Puts the placeholder at `at` in; returns what follows it, NULL after reporting. */
 static const char *
-fill_one(struct lw_config_build *build, const char *at, const struct lw_config_topic *topic,
-         const char *group, const struct lw_node *node, struct lw_text *out)
+fill_one(struct filling *filling, const char *at)
 {
     char name[PLACEHOLDER_BYTES_MAX];
     const char *end = strchr(at, '}');
@@ -83,12 +91,12 @@ fill_one(struct lw_config_build *build, const char *at, const struct lw_config_t
     length = length < sizeof(name) - 1 ? length : sizeof(name) - 1;
     memcpy(name, at + 1, length);
     name[length] = '\0';
-    const char *value = end ? look_up(topic, group, name) : NULL;
+    const char *value = end ? look_up(filling->topic, filling->group, name) : NULL;
     if (!value) {
-        refuse_placeholder(build, topic, name, node);
+        refuse_placeholder(filling->build, filling->topic, name, filling->node);
         return NULL;
     }
-    lw_text_append(out, value);
+    lw_text_append(&filling->out, value);
     return end + 1;
 }
 
@@ -97,19 +105,20 @@ lw_config_topics_fill(struct lw_config_build *build, const char *text,
                       const struct lw_config_topic *topic, const char *group,
                       const struct lw_node *node)
 {
-    struct lw_text out;
-    lw_text_init(&out);
+    struct filling filling = { .build = build, .topic = topic, .group = group, .node = node };
+    struct lw_text *out = &filling.out;
+    lw_text_init(out);
     while (text && *text) {
         size_t length = strcspn(text, "{");
-        lw_text_append_bytes(&out, text, length);
+        lw_text_append_bytes(out, text, length);
         text += length;
-        text = *text == '{' ? fill_one(build, text, topic, group, node, &out) : text;
+        text = *text == '{' ? fill_one(&filling, text) : text;
     }
-    build->arena->is_failed |= out.is_failed;
-    char *filled = text && out.size > 0 && !out.is_failed
-                       ? lw_config_arena_text(build->arena, out.data, out.size)
+    build->arena->is_failed |= out->is_failed;
+    char *filled = text && out->size > 0 && !out->is_failed
+                       ? lw_config_arena_text(build->arena, out->data, out->size)
                        : NULL;
-    lw_text_deinit(&out);
+    lw_text_deinit(out);
     return filled;
 }
 
@@ -117,8 +126,8 @@ static struct lw_config_topic *
 expand_list(struct lw_config_build *build, struct lw_node *list, size_t *ret_count)
 {
     size_t room = lw_config_build_count(list);
-    struct lw_config_topic *topics =
-        lw_config_arena_array(build->arena, room + 1, sizeof(topics[0]));
+    struct lw_config_topic *topics = lw_config_arena_array(build->arena, room + 1,
+                                                           sizeof(topics[0]));
     for (struct lw_node *entry = list->first; topics && entry; entry = entry->next) {
         if (!lw_config_build_is_usable(entry)) {
             continue;
@@ -131,7 +140,7 @@ expand_list(struct lw_config_build *build, struct lw_node *list, size_t *ret_cou
             topics[(*ret_count)++] = (struct lw_config_topic){ .name = options.topic,
                                                                .priority = options.priority,
                                                                .node = entry,
-                                                               .is_entry = true };
+                                                               .entry = entry };
         }
     }
     return topics;
@@ -141,7 +150,7 @@ static bool
 has_placeholder(const char *pattern, const char *name)
 {
     char wanted[PLACEHOLDER_BYTES_MAX + 8];
-    snprintf(wanted, sizeof(wanted), "{%.*s}", PLACEHOLDER_BYTES_MAX, name);
+    (void)snprintf(wanted, sizeof(wanted), "{%.*s}", PLACEHOLDER_BYTES_MAX, name);
     return strstr(pattern, wanted) != NULL;
 }
 
@@ -152,10 +161,10 @@ check_pattern(struct lw_config_build *build, const struct lw_config_family *fami
 {
     for (size_t i = 0; i < family->map_count; i++) {
         if (!has_placeholder(pattern, family->maps[i]->key)) {
-            struct lw_diagnostic *item =
-                lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0304", &node->place,
-                                   "the name does not use \"%s\", so several topics would be one",
-                                   family->maps[i]->key);
+            struct lw_diagnostic *item = lw_diagnostics_add(
+                build->diagnostics, LW_SEVERITY_ERROR, "E0304", &node->place,
+                "the name does not use \"%s\", so several topics would be one",
+                family->maps[i]->key);
             lw_diagnostic_show(item, &family->maps[i]->key_place);
             lw_diagnostic_help(item, "put {%s} into the name", family->maps[i]->key);
             return false;
@@ -164,29 +173,38 @@ check_pattern(struct lw_config_build *build, const struct lw_config_family *fami
     return true;
 }
 
-/* Topic number `index` of the family: the last map turns fastest. */
-static bool
-make_member(struct lw_config_build *build, const struct lw_config_family *family,
-            const struct lw_node *matrix, const char *pattern, size_t index,
-            struct lw_config_topic *ret_topic)
+/* Topic number `index` of the family, still without a name: the last map turns fastest. */
+static int64_t
+choose_levels(const struct lw_config_family *family, size_t index,
+              struct lw_config_topic *topic)
 {
-    const struct lw_node *name = lw_node_child(matrix, "name");
-    struct lw_config_topic topic = { .level_count = family->map_count };
     int64_t priority = 0;
+    topic->level_count = family->map_count;
     for (size_t i = family->map_count; i-- > 0;) {
         const struct lw_config_level *level = &family->levels[i][index % family->counts[i]];
         index /= family->counts[i];
-        topic.level_names[i] = family->maps[i]->key;
-        topic.level_values[i] = level->name;
+        topic->level_names[i] = family->maps[i]->key;
+        topic->level_values[i] = level->name;
         priority += level->value;
     }
+    return priority;
+}
+
+static bool
+make_member(struct lw_config_build *build, const struct lw_config_family *family,
+            const struct lw_node *matrix, size_t index, struct lw_config_topic *ret_topic)
+{
+    const struct lw_node *name = lw_node_child(matrix, "name");
+    struct lw_config_topic topic = { .node = matrix };
+    int64_t priority = choose_levels(family, index, &topic);
     if (priority > INT32_MAX || priority < INT32_MIN) {
         lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0105",
-                           lw_node_name_place(matrix), "a priority of this matrix is too large");
+                           lw_node_name_place(matrix),
+                           "a priority of this matrix is too large");
         return false;
     }
     topic.priority = (int32_t)priority;
-    topic.name = lw_config_topics_fill(build, pattern, &topic, NULL, name);
+    topic.name = lw_config_topics_fill(build, name->text, &topic, NULL, name);
     *ret_topic = topic;
     return topic.name && lw_config_topics_check(build, topic.name, name);
 }
@@ -200,17 +218,17 @@ expand_matrix(struct lw_config_build *build, struct lw_node *matrix, size_t *ret
         !check_pattern(build, &family, pattern, lw_node_child(matrix, "name"))) {
         return NULL;
     }
+    lw_node_child(matrix, "name")->text = pattern;
     size_t total = 1;
     for (size_t i = 0; i < family.map_count; i++) {
         total *= family.counts[i];
     }
-    struct lw_config_topic *topics =
-        lw_config_arena_array(build->arena, total, sizeof(topics[0]));
+    struct lw_config_topic *topics = lw_config_arena_array(build->arena, total,
+                                                           sizeof(topics[0]));
     for (size_t i = 0; topics && i < total; i++) {
-        if (!make_member(build, &family, matrix, pattern, i, &topics[i])) {
+        if (!make_member(build, &family, matrix, i, &topics[i])) {
             return NULL;
         }
-        topics[i].node = matrix;
         (*ret_count)++;
     }
     return topics;

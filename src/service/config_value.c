@@ -37,7 +37,7 @@ format_limit(const struct lw_option *row, double limit, char out[MEASURE_BYTES_M
     } else if (row->type == LW_OPTION_BYTES) {
         lw_text_from_size((int64_t)limit, out, MEASURE_BYTES_MAX);
     } else {
-        snprintf(out, MEASURE_BYTES_MAX, "%.15g", limit);
+        (void)snprintf(out, MEASURE_BYTES_MAX, "%.15g", limit);
     }
 }
 
@@ -81,8 +81,9 @@ refuse_word(struct lw_node *node, const struct lw_option *row, const char *shown
     lw_text_init(&words);
     lw_option_type_name(row, &words);
     struct lw_diagnostic *item = lw_diagnostics_add(
-        diagnostics, LW_SEVERITY_ERROR, "E0106", &node->place, "\"%s\" is not a value of %s: %s",
-        shown, lw_node_path(node, path, sizeof(path)), words.data ? words.data : "");
+        diagnostics, LW_SEVERITY_ERROR, "E0106", &node->place,
+        "\"%s\" is not a value of %s: %s", shown, lw_node_path(node, path, sizeof(path)),
+        words.data ? words.data : "");
     const char *better = node->is_secret ? NULL : nearest_word(row, node->text);
     if (better) {
         lw_diagnostic_help(item, "did you mean \"%s\"?", better);
@@ -93,8 +94,8 @@ refuse_word(struct lw_node *node, const struct lw_option *row, const char *shown
 static bool
 is_yaml_bool(const char *text)
 {
-    static const char *const words[] = { "yes", "no", "on", "off", "Yes", "No", "True", "False",
-                                         "TRUE", "FALSE", "1", "0" };
+    static const char *const words[] = { "yes",  "no",    "on",   "off",   "Yes", "No",
+                                         "True", "False", "TRUE", "FALSE", "1",   "0" };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (strcmp(words[i], text) == 0) {
             return true;
@@ -122,9 +123,9 @@ static void
 refuse_type(struct lw_node *node, const struct lw_option *row, const char *shown,
             struct lw_diagnostics *diagnostics)
 {
-    struct lw_diagnostic *item =
-        lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0103", &node->place,
-                           "\"%s\" is not %s", shown, expectation(row));
+    struct lw_diagnostic *item = lw_diagnostics_add(diagnostics, LW_SEVERITY_ERROR, "E0103",
+                                                    &node->place, "\"%s\" is not %s", shown,
+                                                    expectation(row));
     if ((row->type == LW_OPTION_BOOL || row->type == LW_OPTION_TRISTATE) &&
         is_yaml_bool(node->text)) {
         bool is_true = strchr("yYtT1", node->text[0]) || strcmp(node->text, "on") == 0;
@@ -172,8 +173,8 @@ check_scalar(struct lw_node *node, const struct lw_option *row,
     if (lw_node_is_empty(node)) {
         node->is_bad = true;
         struct lw_diagnostic *item = lw_diagnostics_add(
-            diagnostics, LW_SEVERITY_ERROR, "E0121", lw_node_name_place(node), "%s has no value",
-            lw_node_path(node, path, sizeof(path)));
+            diagnostics, LW_SEVERITY_ERROR, "E0121", lw_node_name_place(node),
+            "%s has no value", lw_node_path(node, path, sizeof(path)));
         lw_diagnostic_help(item, "give it one, or leave the key out");
         return;
     }
@@ -244,8 +245,8 @@ check_joined(struct lw_node *node, struct lw_diagnostics *diagnostics)
             kept--;
         }
         part[kept] = '\0';
-        enum lw_option_fault fault =
-            kept > 0 ? lw_option_parse(row, part, &value) : LW_OPTION_FINE;
+        enum lw_option_fault fault = kept > 0 ? lw_option_parse(row, part, &value)
+                                              : LW_OPTION_FINE;
         if (fault != LW_OPTION_FINE) {
             report(node, row, fault, diagnostics);
             return;

@@ -11,6 +11,7 @@
 
 #include <yaml.h>
 
+#include "base/assert.h"
 #include "service/source_line.h"
 
 enum { NAME_BYTES_MAX = 96, KEY_BYTES_MAX = 256 };
@@ -60,14 +61,16 @@ refuse_syntax(struct reader *reader, const yaml_parser_t *parser)
     }
     struct lw_place place = place_of(reader, parser->problem_mark, parser->problem_mark);
     const char *problem = parser->problem ? parser->problem : "cannot be read";
-    struct lw_diagnostic *item = lw_diagnostics_add(reader->diagnostics, LW_SEVERITY_ERROR, "E0102",
-                                                    &place, "this is not YAML: %s", problem);
+    struct lw_diagnostic *item = lw_diagnostics_add(reader->diagnostics, LW_SEVERITY_ERROR,
+                                                    "E0102", &place, "this is not YAML: %s",
+                                                    problem);
     if (strstr(problem, "cannot start any token")) {
         lw_diagnostic_help(item, "indent with spaces, not tabs, and put quotes around a value "
                                  "that begins with @ ` or %%");
     } else if (strstr(problem, "mapping values are not allowed")) {
-        lw_diagnostic_help(item, "put quotes around a value that contains \": \", and check the "
-                                 "indentation of this line");
+        lw_diagnostic_help(item,
+                           "put quotes around a value that contains \": \", and check the "
+                           "indentation of this line");
     } else if (parser->context && parser->context_mark.line + 1 < place.line) {
         lw_diagnostic_help(item, "%s that begins in line %zu", parser->context,
                            parser->context_mark.line + 1);
@@ -158,7 +161,7 @@ check_duplicates(struct reader *reader, const struct lw_node *map)
     if (count < 2) {
         return;
     }
-    struct lw_node **sorted = lw_config_arena_array(reader->arena, count, sizeof(sorted[0]));
+    struct lw_node **sorted = lw_config_arena_array(reader->arena, count, sizeof(void *));
     if (!sorted) {
         reader->is_failed = true;
         return;
@@ -167,7 +170,7 @@ check_duplicates(struct reader *reader, const struct lw_node *map)
     for (struct lw_node *child = map->first; child; child = child->next) {
         sorted[at++] = child;
     }
-    qsort(sorted, count, sizeof(struct lw_node *), compare_keys);
+    qsort(sorted, count, sizeof(void *), compare_keys);
     for (size_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) {
             refuse_duplicate(reader, sorted[i - 1], sorted[i]);
@@ -178,6 +181,7 @@ check_duplicates(struct reader *reader, const struct lw_node *map)
 static void
 close_node(struct reader *reader)
 {
+    lw_assert(reader->open);
     if (reader->open->kind == LW_NODE_MAP) {
         check_duplicates(reader, reader->open);
     }
@@ -226,8 +230,8 @@ on_scalar(struct reader *reader, const yaml_event_t *event)
 static void
 refuse_reference(struct reader *reader, const yaml_event_t *event)
 {
-    struct lw_diagnostic *item =
-        refuse(reader, "E0109", event, "anchors, aliases and tags are not used in configurations");
+    struct lw_diagnostic *item = refuse(
+        reader, "E0109", event, "anchors, aliases and tags are not used in configurations");
     lw_diagnostic_help(item, "write the value out where it is needed; a value that begins with "
                              "& * or ! needs quotes");
 }
@@ -293,9 +297,9 @@ is_readable(struct reader *reader)
         return false;
     }
     if (!lw_text_is_utf8(document->text, document->size)) {
-        struct lw_diagnostic *item =
-            lw_diagnostics_add(reader->diagnostics, LW_SEVERITY_ERROR, "E0111", &place,
-                               "the file is not UTF-8 text");
+        struct lw_diagnostic *item = lw_diagnostics_add(reader->diagnostics, LW_SEVERITY_ERROR,
+                                                        "E0111", &place,
+                                                        "the file is not UTF-8 text");
         lw_diagnostic_help(item, "save it as UTF-8");
         return false;
     }

@@ -16,12 +16,12 @@ enum { LW_YAML_BYTES_MAX = 1024 * 1024, LW_YAML_DEPTH_MAX = 32, LW_YAML_NODES_MA
  * memory: then arena->is_failed). An empty document gives an empty map. The document must live
  * as long as the tree.
  */
-struct lw_node *lw_config_yaml_read(const struct lw_document *document,
-                                    struct lw_config_arena *arena,
-                                    struct lw_diagnostics *diagnostics);
+struct lw_node *
+lw_config_yaml_read(const struct lw_document *document, struct lw_config_arena *arena,
+                    struct lw_diagnostics *diagnostics);
 /* Reads one value of the command line, such as "[a, b]"; every node gets `place`. */
-struct lw_node *lw_config_yaml_value(const char *text, const struct lw_place *place,
-                                     struct lw_config_arena *arena,
-                                     struct lw_diagnostics *diagnostics);
+struct lw_node *
+lw_config_yaml_value(const char *text, const struct lw_place *place,
+                     struct lw_config_arena *arena, struct lw_diagnostics *diagnostics);
 
 #endif

@@ -86,7 +86,8 @@ is_known(const struct lw_diagnostics *list, const struct lw_diagnostic *item)
         const struct lw_diagnostic *other = &list->items[i];
         if (other->line == item->line && other->column == item->column &&
             strcmp(other->code, item->code) == 0 && other->message && other->name &&
-            strcmp(other->message, item->message) == 0 && strcmp(other->name, item->name) == 0) {
+            strcmp(other->message, item->message) == 0 &&
+            strcmp(other->name, item->name) == 0) {
             return true;
         }
     }
@@ -144,8 +145,7 @@ void
 lw_diagnostic_show(struct lw_diagnostic *diagnostic, const struct lw_place *place)
 {
     bool is_first = diagnostic->line_count == 0;
-    if (!place->document || place->line == 0 ||
-        diagnostic->line_count == LW_SOURCE_LINES_MAX) {
+    if (!place->document || place->line == 0 || diagnostic->line_count == LW_SOURCE_LINES_MAX) {
         return;
     }
     for (size_t i = 0; i < diagnostic->line_count; i++) {
@@ -196,16 +196,16 @@ lw_diagnostics_error(const struct lw_diagnostics *list, struct lw_error *ret_err
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "",
                             "not enough memory to read the configuration");
     }
-    for (size_t i = 0; i < list->count; i++) {
-        const struct lw_diagnostic *item = &list->items[i];
-        if (item->severity == LW_SEVERITY_ERROR) {
-            lw_error_set(ret_error, LW_STATUS_CONFIG, item->code, "%s", item->message);
-            if (item->help) {
-                lw_error_help(ret_error, "%s", item->help);
-            }
-            lw_error_at(ret_error, item->name, (int)item->line, (int)item->column);
-            return LW_STATUS_CONFIG;
-        }
+    const struct lw_diagnostic *item = list->items;
+    const struct lw_diagnostic *end = item + list->count;
+    while (item < end && item->severity != LW_SEVERITY_ERROR) {
+        item++;
     }
-    return LW_STATUS_OK;
+    if (item == end) {
+        return LW_STATUS_OK;
+    }
+    lw_error_set(ret_error, LW_STATUS_CONFIG, item->code, "%s", item->message);
+    lw_error_help(ret_error, "%s", item->help ? item->help : "");
+    lw_error_at(ret_error, item->name, (int)item->line, (int)item->column);
+    return LW_STATUS_CONFIG;
 }

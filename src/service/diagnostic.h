@@ -51,7 +51,7 @@ struct lw_diagnostic {
     uint32_t caret_column; /* within the shown line, from 0 */
     uint32_t caret_length;
     char *message;
-    char *help; /* may be NULL; may have several lines */
+    char *help;                                       /* may be NULL; may have several lines */
     struct lw_source_line lines[LW_SOURCE_LINES_MAX]; /* the first one is the position's */
     size_t line_count;
 };
@@ -72,9 +72,9 @@ void lw_diagnostics_deinit(struct lw_diagnostics *list);
 bool lw_diagnostics_has_error(const struct lw_diagnostics *list);
 
 /* Adds one; never NULL. `place` may be NULL. The pointer is good until the next add. */
-struct lw_diagnostic *lw_diagnostics_add(struct lw_diagnostics *list, enum lw_severity severity,
-                                         const char *code, const struct lw_place *place,
-                                         const char *format, ...)
+struct lw_diagnostic *
+lw_diagnostics_add(struct lw_diagnostics *list, enum lw_severity severity, const char *code,
+                   const struct lw_place *place, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 /* Sets the help of the diagnostic just added. */
 void lw_diagnostic_help(struct lw_diagnostic *diagnostic, const char *format, ...)
@@ -85,14 +85,14 @@ void lw_diagnostic_show(struct lw_diagnostic *diagnostic, const struct lw_place 
 /* Orders by name of the file, then line and column. */
 void lw_diagnostics_sort(struct lw_diagnostics *list);
 /* Appends all of them and the closing count. Nothing at all for an empty list. */
-void lw_diagnostics_print(const struct lw_diagnostics *list, bool is_coloured,
-                          struct lw_text *out);
+void
+lw_diagnostics_print(const struct lw_diagnostics *list, bool is_coloured, struct lw_text *out);
 void lw_diagnostic_print(const struct lw_diagnostic *diagnostic, bool is_coloured,
                          struct lw_text *out);
 /* Appends an array of objects: severity, code, file, line, column, message, help. */
 void lw_diagnostics_json(const struct lw_diagnostics *list, struct lw_json *json);
 /* Fills *ret_error from the first error; returns its status. */
-enum lw_status lw_diagnostics_error(const struct lw_diagnostics *list,
-                                    struct lw_error *ret_error);
+enum lw_status
+lw_diagnostics_error(const struct lw_diagnostics *list, struct lw_error *ret_error);
 
 #endif

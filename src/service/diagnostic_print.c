@@ -48,28 +48,31 @@ print_caret(const struct lw_diagnostic *item, const char *colour, const char *re
     lw_text_append_char(out, '\n');
 }
 
+/* The shown line that follows the number `after`; NULL when there is none. */
+static const struct lw_source_line *
+next_line(const struct lw_diagnostic *item, uint32_t after)
+{
+    const struct lw_source_line *next = NULL;
+    for (size_t i = 0; i < item->line_count; i++) {
+        const struct lw_source_line *line = &item->lines[i];
+        if (line->number > after && (!next || line->number < next->number)) {
+            next = line;
+        }
+    }
+    return next;
+}
+
 /* Lines in order of their numbers; the first of the list is the one with the caret. */
 static void
 print_lines(const struct lw_diagnostic *item, const char *colour, const char *reset,
             struct lw_text *out)
 {
-    uint32_t after = 0;
-    for (size_t shown = 0; shown < item->line_count; shown++) {
-        const struct lw_source_line *next = NULL;
-        for (size_t i = 0; i < item->line_count; i++) {
-            const struct lw_source_line *line = &item->lines[i];
-            if (line->number > after && (!next || line->number < next->number)) {
-                next = line;
-            }
-        }
-        if (!next) {
-            return;
-        }
-        lw_text_format(out, "%5u | %s\n", next->number, next->text);
-        if (next == &item->lines[0]) {
+    const struct lw_source_line *line = NULL;
+    for (uint32_t after = 0; (line = next_line(item, after)) != NULL; after = line->number) {
+        lw_text_format(out, "%5u | %s\n", line->number, line->text);
+        if (line == &item->lines[0]) {
             print_caret(item, colour, reset, out);
         }
-        after = next->number;
     }
 }
 

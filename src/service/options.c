@@ -10,17 +10,18 @@
 
 #include "base/assert.h"
 
-#define YEAR_MS   31536000000.0
-#define DAY_MS    86400000.0
+#define YEAR_MS 31536000000.0
+#define DAY_MS 86400000.0
 #define COUNT_MAX 1000000000.0
 
-#define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-#define DISPATCHER(member)   FIELD(struct lw_dispatcher_options, member)
+#define FIELD(type, member)                                                                    \
+    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define DISPATCHER(member) FIELD(struct lw_dispatcher_options, member)
 #define SUBSCRIPTION(member) FIELD(struct lw_subscription_options, member)
-#define RETRY(member)        FIELD(struct lw_retry_options, member)
-#define BACKOFF(member)      FIELD(struct lw_backoff_options, member)
-#define DEAD_LETTER(member)  FIELD(struct lw_dead_letter_options, member)
-#define REPLY(member)        FIELD(struct lw_reply_options, member)
+#define RETRY(member) FIELD(struct lw_retry_options, member)
+#define BACKOFF(member) FIELD(struct lw_backoff_options, member)
+#define DEAD_LETTER(member) FIELD(struct lw_dead_letter_options, member)
+#define REPLY(member) FIELD(struct lw_reply_options, member)
 
 static const struct lw_option_word shutdown_words[] = { { .word = "graceful", .value = 0 },
                                                         { .word = "abort", .value = 1 },
@@ -155,7 +156,7 @@ static const struct lw_option_word unlimited_words[] = { { .word = "unlimited", 
       BACKOFF(initial_ms),                                                                     \
       .initial = "1s",                                                                         \
       .min = 0,                                                                                \
-      .max = DAY_MS,                                                                          \
+      .max = DAY_MS,                                                                           \
       .doc = "Delay before the first retry." },                                                \
         { .name = "multiplier",                                                                \
           .type = LW_OPTION_DOUBLE,                                                            \
@@ -169,14 +170,14 @@ static const struct lw_option_word unlimited_words[] = { { .word = "unlimited", 
           BACKOFF(max_ms),                                                                     \
           .initial = (max_text),                                                               \
           .min = 0,                                                                            \
-          .max = DAY_MS,                                                                      \
+          .max = DAY_MS,                                                                       \
           .doc = "No delay is longer than this." },                                            \
         { .name = "jitter",                                                                    \
           .type = LW_OPTION_DURATION,                                                          \
           BACKOFF(jitter_ms),                                                                  \
           .initial = (jitter_text),                                                            \
           .min = 0,                                                                            \
-          .max = DAY_MS,                                                                      \
+          .max = DAY_MS,                                                                       \
           .doc = "A random part from 0 to this is added to each delay." },                     \
     {                                                                                          \
         0                                                                                      \
@@ -356,7 +357,8 @@ const struct lw_option lw_subscription_rows[] = {
       .initial = "1048576",
       .min = 1,
       .max = COUNT_MAX,
-      .doc = "Kafka: offsets from the oldest unfinished to the newest received, per partition." },
+      .doc =
+          "Kafka: offsets from the oldest unfinished to the newest received, per partition." },
     { .name = "receive_stall_timeout",
       .type = LW_OPTION_DURATION,
       SUBSCRIPTION(receive_stall_timeout_ms),
@@ -471,16 +473,37 @@ static const struct lw_option priority_rows[] = { { .name = "priority",
                                                   { 0 } };
 
 static const struct lw_profile_row profiles[] = {
-    { LW_PROFILE_ADAPTIVE, "adaptive", 1000, 1000, false,
-      "the window follows demand between 1 and receiver_queue_size; priority is decided late" },
-    { LW_PROFILE_PRIORITY, "priority", 1, 1000, true,
-      "one message held per topic: the strictest priority, the least throughput" },
-    { LW_PROFILE_THROUGHPUT, "throughput", 1000, 2000, true,
-      "large fixed windows: several members of one group share unevenly, priority is coarse" },
-    { LW_PROFILE_LOW_LATENCY, "low_latency", 200, 512, true,
-      "medium fixed windows and few messages in flight" },
-    { LW_PROFILE_CONSTRAINED, "constrained", 64, 256, true,
-      "small fixed windows and few messages in flight, for a small machine" },
+    { .profile = LW_PROFILE_ADAPTIVE,
+      .name = "adaptive",
+      .receiver_queue_size = 1000,
+      .max_in_flight = 1000,
+      .doc = "the window follows demand between 1 and receiver_queue_size; priority is decided "
+             "late" },
+    { .profile = LW_PROFILE_PRIORITY,
+      .name = "priority",
+      .receiver_queue_size = 1,
+      .max_in_flight = 1000,
+      .is_window_fixed = true,
+      .doc = "one message held per topic: the strictest priority, the least throughput" },
+    { .profile = LW_PROFILE_THROUGHPUT,
+      .name = "throughput",
+      .receiver_queue_size = 1000,
+      .max_in_flight = 2000,
+      .is_window_fixed = true,
+      .doc = "large fixed windows: several members of one group share unevenly, priority is "
+             "coarse" },
+    { .profile = LW_PROFILE_LOW_LATENCY,
+      .name = "low_latency",
+      .receiver_queue_size = 200,
+      .max_in_flight = 512,
+      .is_window_fixed = true,
+      .doc = "medium fixed windows and few messages in flight" },
+    { .profile = LW_PROFILE_CONSTRAINED,
+      .name = "constrained",
+      .receiver_queue_size = 64,
+      .max_in_flight = 256,
+      .is_window_fixed = true,
+      .doc = "small fixed windows and few messages in flight, for a small machine" },
 };
 
 const struct lw_profile_row *

@@ -19,12 +19,12 @@ extern const struct lw_option lw_in_place_backoff_rows[]; /* ..: retries in plac
 
 /* What a profile sets for the values that the user leaves alone. */
 struct lw_profile_row {
-    enum lw_profile profile;
     const char *name;
+    const char *doc;
+    enum lw_profile profile;
     uint32_t receiver_queue_size;
     uint32_t max_in_flight;
     bool is_window_fixed; /* false: steered between 1 and receiver_queue_size */
-    const char *doc;
 };
 
 /* Returns the row of a profile; never NULL. */

@@ -17,8 +17,8 @@ enum { SHOWN_BYTES_MAX = 400, KEY_BYTES_MAX = 128 };
 bool
 lw_name_is_secret(const char *name, size_t length)
 {
-    static const char *const words[] = { "password", "passwd", "secret", "token", "credential",
-                                         "key.pem", "private", "jaas", "keytab" };
+    static const char *const words[] = { "password", "passwd",  "secret", "token", "credential",
+                                         "key.pem",  "private", "jaas",   "keytab" };
     char lower[KEY_BYTES_MAX];
     size_t size = length < KEY_BYTES_MAX - 1 ? length : KEY_BYTES_MAX - 1;
     for (size_t i = 0; i < size; i++) {
@@ -99,8 +99,8 @@ find_secret(const char *line, size_t size, size_t from, struct span *ret_span)
             continue;
         }
         size_t end = i;
-        while (end > from && (line[end - 1] == '"' || line[end - 1] == '\'' ||
-                              line[end - 1] == ' ')) {
+        while (end > from &&
+               (line[end - 1] == '"' || line[end - 1] == '\'' || line[end - 1] == ' ')) {
             end--;
         }
         size_t begin = end;
@@ -196,10 +196,9 @@ lw_source_line_show(const struct lw_place *place, struct lw_shown_line *ret_show
     }
     caret.begin = caret.begin > out.size ? out.size : caret.begin;
     caret.end = caret.end > out.size ? out.size : caret.end;
-    uint32_t length =
-        caret.end > caret.begin ? count_characters(out.data + caret.begin,
-                                                   caret.end - caret.begin)
-                                : 0;
+    uint32_t length = caret.end > caret.begin
+                          ? count_characters(out.data + caret.begin, caret.end - caret.begin)
+                          : 0;
     ret_shown->caret_column = count_characters(out.data, caret.begin);
     ret_shown->caret_length = length > 0 ? length : 1;
     ret_shown->text = lw_text_take(&out);

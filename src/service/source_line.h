@@ -10,7 +10,7 @@
 #include "service/diagnostic.h"
 
 struct lw_shown_line {
-    char *text; /* freed by the taker with lw_free */
+    char *text;            /* freed by the taker with lw_free */
     uint32_t caret_column; /* characters before the caret */
     uint32_t caret_length; /* at least 1 */
 };

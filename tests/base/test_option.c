@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows: reading, storing, printing, walking. */
+/*
+ * Option rows: reading, storing, printing, walking, on a table with every kind of nesting. The
+ * rows of the product are tested where they are used; here it is the machinery, its limits and
+ * its words for what is wrong.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -32,7 +36,11 @@ struct outer {
 static const struct lw_option_word words[] = { { .word = "all", .value = 0 }, { 0 } };
 
 static const struct lw_option inner_rows[] = {
-    { .name = "delay", .type = LW_OPTION_DURATION, INNER(delay_ms), .initial = "5s", .max = 60000 },
+    { .name = "delay",
+      .type = LW_OPTION_DURATION,
+      INNER(delay_ms),
+      .initial = "5s",
+      .max = 60000 },
     { .name = "factor", .type = LW_OPTION_DOUBLE, INNER(factor), .initial = "1.5" },
     { 0 }
 };
@@ -193,8 +201,9 @@ static void
 a_walk_yields_sections_before_their_keys(void **state)
 {
     (void)state;
-    static const char *const wanted[] = { "on",    "level",       "count",        "bytes", "name",
-                                          "inner", "inner.delay", "inner.factor", "delays" };
+    static const char *const wanted[] = { "on",          "level",        "count",
+                                          "bytes",       "name",         "inner",
+                                          "inner.delay", "inner.factor", "delays" };
     struct lw_option_walk walk;
     size_t count = 0;
     lw_option_walk_start(&walk, rows, LW_WALK_STRUCT);

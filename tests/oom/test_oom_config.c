@@ -13,7 +13,8 @@
 static const char *const good =
     "version: 1\n"
     "service: { name: \"${NAME:-x}\" }\n"
-    "brokers: { main: { url: 'kafka://h:1', properties: { client.id: a, x.y: \"${NAME}\" } } }\n"
+    "brokers: { main: { url: 'kafka://h:1', properties: { client.id: a, x.y: \"${NAME}\" } } "
+    "}\n"
     "handlers: { h: { program: [python3, x], env: { A: b }, workers: 3 } }\n"
     "pipelines:\n"
     "  p:\n"
@@ -24,20 +25,22 @@ static const char *const good =
     "    topics: { matrix: { name: '{a}_{b}', a: { x: 100, y: 200 }, b: { u: 1, v: 2 } } }\n"
     "    retry: { topic: '{topic}.again', max_retries: 3, tiers: [1s, 10s] }\n"
     "    errors: [ { codes: [1, 3-5], verdict: dead } ]\n"
-    "  q: { broker: main, handler: h, consumer: { group: q }, topics: [c, { name: d, priority: 1 "
+    "  q: { broker: main, handler: h, consumer: { group: q }, topics: [c, { name: d, priority: "
+    "1 "
     "}] }\n";
 
-static const char *const bad =
-    "version: 2\n"
-    "service: { name: \"${NOPE}\", drain_timeout: 30, http: {} }\n"
-    "brokers: { main: { url: 'x', sasl: 1 } }\n"
-    "handlers: { h: { builtin: 'nothing' } }\n"
-    "pipelines: { p: { broker: man, handler: h, consumer: { group: g }, topics: [a, a], on_eror: x "
-    "} }\n";
+static const char *const bad = "version: 2\n"
+                               "service: { name: \"${NOPE}\", drain_timeout: 30, http: {} }\n"
+                               "brokers: { main: { url: 'x', sasl: 1 } }\n"
+                               "handlers: { h: { builtin: 'nothing' } }\n"
+                               "pipelines: { p: { broker: man, handler: h, consumer: { group: "
+                               "g }, topics: [a, a], on_eror: x "
+                               "} }\n";
 
 static const char *const env[] = { "NAME=value", "LANEWAY_SERVICE__LOG__LEVEL=debug",
                                    "LANEWAY_NOTHING=1", NULL };
-static const char *const sets[] = { "pipelines.q.retry.max_attempts=9", "handlers.h.program=[a]" };
+static const char *const sets[] = { "pipelines.q.retry.max_attempts=9",
+                                    "handlers.h.program=[a]" };
 
 static struct lw_config *
 load(const char *text, struct lw_diagnostics *diagnostics)
@@ -131,9 +134,9 @@ static void
 every_printer_remembers_that_memory_failed(void **state)
 {
     (void)state;
-    static void (*const printers[])(const struct lw_config *, struct lw_text *) = {
-        print_plan, print_plan_json, print_schema, print_reference
-    };
+    static void (*const printers[])(const struct lw_config *,
+                                    struct lw_text *) = { print_plan, print_plan_json,
+                                                          print_schema, print_reference };
     struct lw_diagnostics diagnostics;
     struct lw_config *config = load(good, &diagnostics);
     assert_non_null(config);

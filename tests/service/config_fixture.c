@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fixture and a client that knows a handful of properties. Every load checks that a result
+ * and errors exclude each other, and every close that nothing leaked, so that all tests of the
+ * configuration hold both.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <stdio.h>
@@ -6,12 +11,12 @@
 
 #include "base/alloc.h"
 
-const char *const config_small =
-    "version: 1\n"
-    "brokers: { main: { url: 'kafka://localhost:9092' } }\n"
-    "handlers: { hello: { program: [python3, hello.py] } }\n"
-    "pipelines:\n"
-    "  hello: { broker: main, handler: hello, consumer: { group: hello }, topics: [greetings] }\n";
+const char *const config_small = "version: 1\n"
+                                 "brokers: { main: { url: 'kafka://localhost:9092' } }\n"
+                                 "handlers: { hello: { program: [python3, hello.py] } }\n"
+                                 "pipelines:\n"
+                                 "  hello: { broker: main, handler: hello, consumer: { group: "
+                                 "hello }, topics: [greetings] }\n";
 
 static const char *const known_properties[] = { "security.protocol", "sasl.username",
                                                 "sasl.password",     "auto.offset.reset",
@@ -30,7 +35,8 @@ property_check(const char *name, const char *value)
     static char said[200];
     for (size_t i = 0; known_properties[i]; i++) {
         if (strcmp(known_properties[i], name) == 0) {
-            snprintf(said, sizeof(said), "Invalid value \"%s\" for property \"%s\"", value, name);
+            snprintf(said, sizeof(said), "Invalid value \"%s\" for property \"%s\"", value,
+                     name);
             return strcmp(value, "nonsense") == 0 ? said : NULL;
         }
     }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a right configuration becomes: structs that the dispatcher takes. */
+/*
+ * What a right configuration becomes: structs that the dispatcher takes. Defaults, values of
+ * topics over those of pipelines, names made from patterns, handlers of all kinds, error classes,
+ * words of other systems.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <stdio.h>
@@ -165,9 +169,10 @@ bad_codes_are_refused(void **state)
                     "error[E0103]: \"x\" is not a code or a range of codes\n");
     config_mentions("pipelines: { p: { errors: [ { codes: [9-2], verdict: dead } ] } }\n",
                     "\"9-2\" is not a code or a range of codes\n");
-    config_mentions("pipelines: { p: { errors: [ { codes: [1], verdict: ok } ] } }\n",
-                    "error[E0106]: \"ok\" is not a value of pipelines.p.errors.0.verdict: dead | "
-                    "retry | error\n");
+    config_mentions(
+        "pipelines: { p: { errors: [ { codes: [1], verdict: ok } ] } }\n",
+        "error[E0106]: \"ok\" is not a value of pipelines.p.errors.0.verdict: dead | "
+        "retry | error\n");
 }
 
 static void
@@ -206,9 +211,10 @@ a_program_gets_its_environment_and_directory(void **state)
 {
     (void)state;
     struct config_fixture fixture;
-    open_pipeline(&fixture,
-                  "program: [./x], directory: sub, env: { A: 1, B: two }, workers: 3, timeout: 0",
-                  "    topics: [a]\n");
+    open_pipeline(
+        &fixture,
+        "program: [./x], directory: sub, env: { A: 1, B: two }, workers: 3, timeout: 0",
+        "    topics: [a]\n");
     const struct lw_config_handler *handler = lw_config_handler(fixture.config, "h");
     assert_int_equal(handler->env_count, 2);
     assert_string_equal(handler->env[1].value, "two");
@@ -256,14 +262,15 @@ empty_properties_are_left_out(void **state)
 {
     (void)state;
     struct config_fixture fixture;
-    config_open(&fixture,
-                "version: 1\n"
-                "brokers: { main: { url: 'kafka://h:1',\n"
-                "  properties: { client.id: \"${NONE:-}\", sasl.username: , sasl.password: ' x ' "
-                "} } }\n"
-                "handlers: { h: { builtin: echo } }\n"
-                "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: [a] "
-                "} }\n");
+    config_open(
+        &fixture,
+        "version: 1\n"
+        "brokers: { main: { url: 'kafka://h:1',\n"
+        "  properties: { client.id: \"${NONE:-}\", sasl.username: , sasl.password: ' x ' "
+        "} } }\n"
+        "handlers: { h: { builtin: echo } }\n"
+        "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: [a] "
+        "} }\n");
     assert_int_equal(fixture.config->brokers[0].property_count, 1);
     assert_string_equal(fixture.config->brokers[0].properties[0].value, " x ");
     config_close(&fixture);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules between values: what is refused, what is warned about, and what stays silent. */
+/*
+ * Rules between values: what is refused, what is warned about, and what stays silent. For each
+ * rule there is a configuration that breaks it and one beside it that does not, so that neither
+ * the rule nor its silence can go missing.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <stdio.h>
@@ -45,14 +49,15 @@ static void
 a_retry_topic_with_key_order_is_refused(void **state)
 {
     (void)state;
-    config_mentions(pipeline("    retry: { topic: again }\n"),
-                    "bad.yaml:10:14: error[E0307]: a retry topic breaks \"ordering: key\": later "
-                    "messages of the key would overtake the retried one\n"
-                    "   10 |     retry: { topic: again }\n"
-                    "      |              ^^^^^\n"
-                    "help: use \"in_place: true\" to hold the key while it is retried, or "
-                    "\"allow_overtaking: true\" if you accept it\n"
-                    "1 error\n");
+    config_mentions(
+        pipeline("    retry: { topic: again }\n"),
+        "bad.yaml:10:14: error[E0307]: a retry topic breaks \"ordering: key\": later "
+        "messages of the key would overtake the retried one\n"
+        "   10 |     retry: { topic: again }\n"
+        "      |              ^^^^^\n"
+        "help: use \"in_place: true\" to hold the key while it is retried, or "
+        "\"allow_overtaking: true\" if you accept it\n"
+        "1 error\n");
     config_mentions(pipeline("    ordering: partition\n    retry: { topic: again }\n"),
                     "breaks \"ordering: partition\": later messages of the partition would");
     config_is_fine(pipeline("    ordering: none\n    retry: { topic: again }\n"));
@@ -63,13 +68,14 @@ static void
 counting_words_of_the_other_way_are_refused(void **state)
 {
     (void)state;
-    config_mentions(pipeline("    retry: { max_retries: 3 }\n"),
-                    "error[E0308]: \"max_retries\" counts copies in a retry topic, but there is "
-                    "none\n"
-                    "   10 |     retry: { max_retries: 3 }\n"
-                    "      |              ^^^^^^^^^^^\n"
-                    "help: write max_attempts (runs in all) for retries in place, or add "
-                    "retry.topic\n");
+    config_mentions(
+        pipeline("    retry: { max_retries: 3 }\n"),
+        "error[E0308]: \"max_retries\" counts copies in a retry topic, but there is "
+        "none\n"
+        "   10 |     retry: { max_retries: 3 }\n"
+        "      |              ^^^^^^^^^^^\n"
+        "help: write max_attempts (runs in all) for retries in place, or add "
+        "retry.topic\n");
     config_mentions(pipeline("    retry: { in_place: true, max_retries: 3 }\n"),
                     "error[E0308]: \"max_retries\" counts copies");
     config_mentions(
@@ -78,7 +84,8 @@ counting_words_of_the_other_way_are_refused(void **state)
     config_mentions(pipeline("    retry: { tiers: [1s] }\n"),
                     "error[E0308]: \"tiers\" belongs to a retry topic, but there is none\n");
     config_mentions(
-        pipeline("    ordering: none\n    retry: { topic: x, in_place_backoff: { max: 1m } }\n"),
+        pipeline(
+            "    ordering: none\n    retry: { topic: x, in_place_backoff: { max: 1m } }\n"),
         "error[E0308]: \"in_place_backoff\" is for retries in place");
     config_is_fine(pipeline("    ordering: none\n"
                             "    retry: { topic: x, in_place: true, max_attempts: 2, "
@@ -90,8 +97,9 @@ a_conventional_retry_topic_is_named_after_the_source(void **state)
 {
     (void)state;
     struct config_fixture fixture;
-    config_open(&fixture,
-                pipeline("    ordering: none\n    retry: { in_place: false, max_retries: 3 }\n"));
+    config_open(
+        &fixture,
+        pipeline("    ordering: none\n    retry: { in_place: false, max_retries: 3 }\n"));
     assert_int_equal(fixture.printed.size, 0);
     assert_string_equal(fixture.config->subscriptions[1].options.retry.topic, "b.retry");
     config_close(&fixture);
@@ -103,9 +111,9 @@ backoff_limits_must_not_contradict(void **state)
     (void)state;
     config_mentions(pipeline("    retry: { backoff: { initial: 1m, max: 5s } }\n"),
                     "error[E0310]: the first delay (1m) is longer than the longest (5s)\n");
-    config_mentions(
-        pipeline("    ordering: none\n    retry: { topic: x, tiers: [5s, 1s] }\n"),
-        "error[E0310]: tiers must ascend, be longer than 0 and at most 1d, and be at most 16\n");
+    config_mentions(pipeline("    ordering: none\n    retry: { topic: x, tiers: [5s, 1s] }\n"),
+                    "error[E0310]: tiers must ascend, be longer than 0 and at most 1d, and be "
+                    "at most 16\n");
 }
 
 static void
@@ -125,37 +133,39 @@ static void
 a_loop_through_another_pipeline_is_found(void **state)
 {
     (void)state;
-    config_mentions(two_pipelines("memory:",
-                                  "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
-                                  "consumer: { group: g }, topics: [b], dead_letter: { topic: a }"),
-                    "error[E0302]: dead letters of \"a\" go to \"b\", which is read here and leads "
-                    "back: they would go round for ever\n");
+    config_mentions(
+        two_pipelines(
+            "memory:", "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
+            "consumer: { group: g }, topics: [b], dead_letter: { topic: a }"),
+        "error[E0302]: dead letters of \"a\" go to \"b\", which is read here and leads "
+        "back: they would go round for ever\n");
 }
 
 static void
 reading_dead_letters_without_a_loop_is_fine(void **state)
 {
     (void)state;
-    config_is_fine(two_pipelines("memory:",
-                                 "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
-                                 "consumer: { group: g }, topics: [b]"));
+    config_is_fine(two_pipelines(
+        "memory:", "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
+        "consumer: { group: g }, topics: [b]"));
 }
 
 static void
 one_group_must_not_read_a_topic_twice(void **state)
 {
     (void)state;
-    config_says(two_pipelines("memory:", "consumer: { group: g }, topics: [a]",
-                              "consumer: { group: g }, topics: [b, a]"),
-                "bad.yaml:6:70: error[E0301]: pipelines \"p\" and \"q\" both read \"a\" in group "
-                "\"g\"\n"
-                "    5 |   p: { broker: main, handler: h, consumer: { group: g }, topics: [a] }\n"
-                "    6 |   q: { broker: main, handler: h, consumer: { group: g }, topics: [b, a] "
-                "}\n"
-                "      |                                                                      ^\n"
-                "help: a group gives each message to one reader: give one of them a group of its "
-                "own, or put the topic into one pipeline\n"
-                "1 error\n");
+    config_says(
+        two_pipelines("memory:", "consumer: { group: g }, topics: [a]",
+                      "consumer: { group: g }, topics: [b, a]"),
+        "bad.yaml:6:70: error[E0301]: pipelines \"p\" and \"q\" both read \"a\" in group "
+        "\"g\"\n"
+        "    5 |   p: { broker: main, handler: h, consumer: { group: g }, topics: [a] }\n"
+        "    6 |   q: { broker: main, handler: h, consumer: { group: g }, topics: [b, a] "
+        "}\n"
+        "      |                                                                      ^\n"
+        "help: a group gives each message to one reader: give one of them a group of its "
+        "own, or put the topic into one pipeline\n"
+        "1 error\n");
     config_is_fine(two_pipelines("memory:", "consumer: { group: g }, topics: [a]",
                                  "consumer: { group: other }, topics: [a]"));
 }
@@ -178,13 +188,15 @@ one_group_has_one_set_of_client_properties(void **state)
     config_mentions(two_pipelines("kafka://h:1", first, "consumer: { group: g }, topics: [b]"),
                     "error[E0306]: pipelines \"p\" and \"q\" share group \"g\", but their "
                     "consumer.properties differ\n");
-    config_mentions(two_pipelines("kafka://h:1", first,
-                                  "consumer: { group: g, properties: { auto.offset.reset: latest "
-                                  "} }, topics: [b]"),
-                    "error[E0306]");
-    config_is_fine(two_pipelines("kafka://h:1", first,
-                                 "consumer: { group: g, properties: { auto.offset.reset: earliest "
-                                 "} }, topics: [b]"));
+    config_mentions(
+        two_pipelines("kafka://h:1", first,
+                      "consumer: { group: g, properties: { auto.offset.reset: latest "
+                      "} }, topics: [b]"),
+        "error[E0306]");
+    config_is_fine(
+        two_pipelines("kafka://h:1", first,
+                      "consumer: { group: g, properties: { auto.offset.reset: earliest "
+                      "} }, topics: [b]"));
 }
 
 static void
@@ -235,12 +247,13 @@ static void
 redeliver_on_kafka_is_noted(void **state)
 {
     (void)state;
-    config_mentions(pipeline("    on_error: redeliver\n"),
-                    "note[W0307]: Kafka cannot take one message back: on_error: redeliver runs it "
-                    "again in place\n");
-    config_is_fine(two_pipelines("memory:",
-                                 "consumer: { group: g }, topics: [a], on_error: redeliver",
-                                 "consumer: { group: g }, topics: [b]"));
+    config_mentions(
+        pipeline("    on_error: redeliver\n"),
+        "note[W0307]: Kafka cannot take one message back: on_error: redeliver runs it "
+        "again in place\n");
+    config_is_fine(
+        two_pipelines("memory:", "consumer: { group: g }, topics: [a], on_error: redeliver",
+                      "consumer: { group: g }, topics: [b]"));
 }
 
 /* The pipeline above with a handler and a service of its own. */
@@ -248,14 +261,15 @@ static void
 with_handler(const char *service, const char *handler, const char *said)
 {
     char text[2000];
-    snprintf(text, sizeof(text),
-             "version: 1\n"
-             "service: { %s }\n"
-             "brokers: { main: { url: 'memory:' } }\n"
-             "handlers: { h: { %s } }\n"
-             "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: [a] } "
-             "}\n",
-             service, handler);
+    snprintf(
+        text, sizeof(text),
+        "version: 1\n"
+        "service: { %s }\n"
+        "brokers: { main: { url: 'memory:' } }\n"
+        "handlers: { h: { %s } }\n"
+        "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: [a] } "
+        "}\n",
+        service, handler);
     if (said[0] == '\0') {
         config_is_fine(text);
     } else {
@@ -268,9 +282,10 @@ a_timeout_longer_than_the_drain_is_noted_if_one_was_chosen(void **state)
 {
     (void)state;
     with_handler("", "builtin: echo", "");
-    with_handler("", "builtin: echo, timeout: 1m",
-                 "note[W0306]: an attempt of \"h\" may take 1m, longer than the drain of 25s: such "
-                 "attempts are given back at a stop\n");
+    with_handler(
+        "", "builtin: echo, timeout: 1m",
+        "note[W0306]: an attempt of \"h\" may take 1m, longer than the drain of 25s: such "
+        "attempts are given back at a stop\n");
     with_handler("drain_timeout: 10s", "builtin: echo",
                  "note[W0306]: an attempt of \"h\" may take 30s, longer than the drain of 10s");
     with_handler("drain_timeout: 0", "builtin: echo", "");
@@ -281,12 +296,14 @@ workers_far_from_the_slots_are_noted(void **state)
 {
     (void)state;
     with_handler("", "program: [x], workers: 4, window: 4", "");
-    with_handler("concurrency: 20", "program: [x], workers: 2, window: 4",
-                 "note[W0304]: 2 workers x window 4 = 8 messages at once, but there are 20 slots: "
-                 "the others stay empty\n");
-    with_handler("", "program: [x], workers: 40",
-                 "note[W0304]: 40 workers x window 1 = 40 messages at once, but there are only 16 "
-                 "slots\n");
+    with_handler(
+        "concurrency: 20", "program: [x], workers: 2, window: 4",
+        "note[W0304]: 2 workers x window 4 = 8 messages at once, but there are 20 slots: "
+        "the others stay empty\n");
+    with_handler(
+        "", "program: [x], workers: 40",
+        "note[W0304]: 40 workers x window 1 = 40 messages at once, but there are only 16 "
+        "slots\n");
 }
 
 static void
@@ -294,10 +311,12 @@ large_windows_with_priorities_are_noted(void **state)
 {
     (void)state;
     config_mentions(
-        pipeline("    profile: throughput\n"
-                 "  q: { broker: main, handler: h, consumer: { group: g }, topics: [ { name: c, "
-                 "priority: 1 } ] }\n"),
-        "note[W0305]: large windows make priority coarse: up to 1000 messages of each topic are "
+        pipeline(
+            "    profile: throughput\n"
+            "  q: { broker: main, handler: h, consumer: { group: g }, topics: [ { name: c, "
+            "priority: 1 } ] }\n"),
+        "note[W0305]: large windows make priority coarse: up to 1000 messages of each topic "
+        "are "
         "held here\n");
     config_is_fine(pipeline("    profile: throughput\n"));
 }
@@ -306,23 +325,24 @@ static void
 entries_that_nobody_uses_are_noted(void **state)
 {
     (void)state;
-    config_mentions("version: 1\n"
-                    "brokers: { main: { url: 'memory:' }, spare: { url: 'memory:' } }\n"
-                    "handlers: { h: { builtin: echo }, idle: { builtin: noop } }\n"
-                    "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: "
-                    "[a] } }\n",
-                    "note[W0309]: no pipeline uses the broker \"spare\"\n");
+    config_mentions(
+        "version: 1\n"
+        "brokers: { main: { url: 'memory:' }, spare: { url: 'memory:' } }\n"
+        "handlers: { h: { builtin: echo }, idle: { builtin: noop } }\n"
+        "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, topics: "
+        "[a] } }\n",
+        "note[W0309]: no pipeline uses the broker \"spare\"\n");
 }
 
 static void
 replies_that_are_read_as_messages_are_warned_about(void **state)
 {
     (void)state;
-    config_mentions(two_pipelines("memory:",
-                                  "consumer: { group: g }, topics: [a], reply: { topic: b }",
-                                  "consumer: { group: g }, topics: [b]"),
-                    "warning[W0310]: replies go to \"b\", which pipeline \"q\" reads as "
-                    "messages\n");
+    config_mentions(
+        two_pipelines("memory:", "consumer: { group: g }, topics: [a], reply: { topic: b }",
+                      "consumer: { group: g }, topics: [b]"),
+        "warning[W0310]: replies go to \"b\", which pipeline \"q\" reads as "
+        "messages\n");
     config_mentions(pipeline("    reply: { key: none }\n"),
                     "warning[W0308]: \"key\" has no effect: there is no reply.topic\n");
 }
@@ -341,7 +361,8 @@ handlers_are_one_thing_on_a_fitting_engine(void **state)
                  "help: engine: programs runs programs only; use threads or loop\n");
     with_handler("", "builtin: 'sleep:5ms', engine: loop",
                  "help: this one blocks and needs engine: threads");
-    with_handler("", "builtin: 'sleep:5'", "error[E0106]: \"sleep:5\" is not a built-in handler");
+    with_handler("", "builtin: 'sleep:5'",
+                 "error[E0106]: \"sleep:5\" is not a built-in handler");
     with_handler("", "builtin: 'fail-n:3'", "");
     with_handler("", "builtin: echo, workers: 3",
                  "warning[W0308]: \"workers\" has no effect: handlers.h is not a program\n");
@@ -363,7 +384,7 @@ programs_are_looked_for_only_when_asked(void **state)
     source.resolve_programs = true;
     config_open_source(&fixture, source);
     assert_string_equal(fixture.printed.data,
-                        "--set handlers.hello.program: error[E0203]: there is no program "
+                        "--set handlers.hello.program: error[E0207]: there is no program "
                         "\"no-such-program-here\"\nhelp: it is not in PATH\n1 error\n");
     config_close(&fixture);
 }
@@ -373,8 +394,8 @@ static void
 with_property(const char *property, const char *said)
 {
     char text[2000];
-    snprintf(text, sizeof(text), "brokers: { main: { url: 'kafka://h:1', properties: { %s } } }\n",
-             property);
+    snprintf(text, sizeof(text),
+             "brokers: { main: { url: 'kafka://h:1', properties: { %s } } }\n", property);
     config_mentions(text, said);
 }
 
@@ -382,14 +403,15 @@ static void
 properties_that_are_ours_are_refused_with_the_reason(void **state)
 {
     (void)state;
-    with_property("enable.auto.commit: true",
-                  "error[E0411]: the property \"enable.auto.commit\" is set by Laneway\n"
-                  "    1 | brokers: { main: { url: 'kafka://h:1', properties: { "
-                  "enable.auto.commit: true } } }\n"
-                  "      |                                                      "
-                  "^^^^^^^^^^^^^^^^^^\n"
-                  "help: leave it out: offsets are committed after a message is settled, never by "
-                  "time\n");
+    with_property(
+        "enable.auto.commit: true",
+        "error[E0411]: the property \"enable.auto.commit\" is set by Laneway\n"
+        "    1 | brokers: { main: { url: 'kafka://h:1', properties: { "
+        "enable.auto.commit: true } } }\n"
+        "      |                                                      "
+        "^^^^^^^^^^^^^^^^^^\n"
+        "help: leave it out: offsets are committed after a message is settled, never by "
+        "time\n");
     with_property("group.id: x", "leave it out: the group is consumer.group of the pipeline");
     with_property("bootstrap.servers: x", "leave it out: the servers are in the broker's url");
     with_property("enable.partition.eof: true", "E0411");
@@ -401,10 +423,12 @@ static void
 properties_are_checked_by_the_client(void **state)
 {
     (void)state;
-    with_property("security.protocol: nonsense",
-                  "error[E0412]: the Kafka client refuses \"nonsense\" for security.protocol\n");
-    with_property("zzz.unknown: 1",
-                  "error[E0410]: the Kafka client does not know the property \"zzz.unknown\"\n");
+    with_property(
+        "security.protocol: nonsense",
+        "error[E0412]: the Kafka client refuses \"nonsense\" for security.protocol\n");
+    with_property(
+        "zzz.unknown: 1",
+        "error[E0410]: the Kafka client does not know the property \"zzz.unknown\"\n");
     with_property("statistics.interval.ms: 1000",
                   "error[E0412]: the client's statistics cost too much");
     config_mentions("brokers: { main: { url: 'memory:', properties: { client.id: x } } }\n",
@@ -418,12 +442,14 @@ addresses_of_brokers_are_understood(void **state)
     struct config_fixture fixture;
     const char *sets[] = { "brokers.main.url=kafka://a:1, ,b:2," };
     struct lw_config_text text = { "small.yaml", config_small, strlen(config_small) };
-    config_open_source(&fixture, (struct lw_config_source){
-                                     .texts = &text, .text_count = 1, .sets = sets, .set_count = 1 });
+    config_open_source(&fixture,
+                       (struct lw_config_source){
+                           .texts = &text, .text_count = 1, .sets = sets, .set_count = 1 });
     assert_string_equal(fixture.config->brokers[0].servers, "a:1,b:2");
     config_close(&fixture);
-    config_mentions("brokers: { main: { url: 'kafka:// , ' } }\n", "error[E0122]: \"kafka:// , \" "
-                                                                  "is not a broker's address\n");
+    config_mentions("brokers: { main: { url: 'kafka:// , ' } }\n",
+                    "error[E0122]: \"kafka:// , \" "
+                    "is not a broker's address\n");
     config_mentions("brokers: { main: { url: 'localhost:9092' } }\n", "E0122");
 }
 
@@ -447,8 +473,9 @@ a_dead_letter_name_that_gets_too_long_is_refused_at_once(void **state)
     memset(topic, 't', 249);
     topic[249] = '\0';
     snprintf(keys, sizeof(keys), "consumer: { group: g }, topics: [%s]", topic);
-    config_mentions(two_pipelines("memory:", keys, "consumer: { group: g }, topics: [y]"),
-                    "error[E0117]: \"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt");
+    config_mentions(
+        two_pipelines("memory:", keys, "consumer: { group: g }, topics: [y]"),
+        "error[E0117]: \"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt");
 }
 
 int

@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages about keys, values and references, character by character. */
+/*
+ * Messages about keys, values and references, character by character: the position, the
+ * sentence, the source line with its caret, the help. One file of 28 lines holds six mistakes,
+ * and all of them are told at once.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 
-static const char *const bad_file =
-    "version: 1\n"
-    "\n"
-    "brokers:\n"
-    "  # the cluster of the shop\n"
-    "  main:\n"
-    "    url: kafka://localhost:9092\n"
-    "    properties:\n"
-    "      securty.protocol: sasl_ssl\n"
-    "handlers:\n"
-    "  confirm-order:\n"
-    "    program: [python3, handlers/confirm_order.py]\n"
-    "    timeout: 30\n"
-    "pipelines:\n"
-    "  orders:\n"
-    "    broker: man\n"
-    "    handler: confirm-order\n"
-    "    consumer: { group: orders }\n"
-    "    topics:\n"
-    "      matrix:\n"
-    "        name: \"orders_{level}_{lane}\"\n"
-    "        level: { live: 100, batch: 140 }\n"
-    "        lane: { high: 10, low: 20, retry: 50 }\n"
-    "    ordering: key\n"
-    "    retry:\n"
-    "      topic: \"orders_{level}_retry\"\n"
-    "      max_retrys: 5\n"
-    "    dead_letter:\n"
-    "      topic: orders_dead\n";
+static const char *const bad_file = "version: 1\n"
+                                    "\n"
+                                    "brokers:\n"
+                                    "  # the cluster of the shop\n"
+                                    "  main:\n"
+                                    "    url: kafka://localhost:9092\n"
+                                    "    properties:\n"
+                                    "      securty.protocol: sasl_ssl\n"
+                                    "handlers:\n"
+                                    "  confirm-order:\n"
+                                    "    program: [python3, handlers/confirm_order.py]\n"
+                                    "    timeout: 30\n"
+                                    "pipelines:\n"
+                                    "  orders:\n"
+                                    "    broker: man\n"
+                                    "    handler: confirm-order\n"
+                                    "    consumer: { group: orders }\n"
+                                    "    topics:\n"
+                                    "      matrix:\n"
+                                    "        name: \"orders_{level}_{lane}\"\n"
+                                    "        level: { live: 100, batch: 140 }\n"
+                                    "        lane: { high: 10, low: 20, retry: 50 }\n"
+                                    "    ordering: key\n"
+                                    "    retry:\n"
+                                    "      topic: \"orders_{level}_retry\"\n"
+                                    "      max_retrys: 5\n"
+                                    "    dead_letter:\n"
+                                    "      topic: orders_dead\n";
 
 static const char *const bad_file_print =
     "bad.yaml:8:7: error[E0410]: the Kafka client does not know the property "
@@ -52,14 +55,16 @@ static const char *const bad_file_print =
     "   15 |     broker: man\n"
     "      |             ^^^\n"
     "help: did you mean \"main\" (line 5)?\n"
-    "bad.yaml:22:36: error[E0305]: priorities of \"live\" and \"batch\" overlap: live+retry = 150 "
+    "bad.yaml:22:36: error[E0305]: priorities of \"live\" and \"batch\" overlap: live+retry = "
+    "150 "
     "is not before batch+high = 150\n"
     "   21 |         level: { live: 100, batch: 140 }\n"
     "   22 |         lane: { high: 10, low: 20, retry: 50 }\n"
     "      |                                    ^^^^^^^^^\n"
     "help: the largest lane (50) must be smaller than the gap between levels (140 - 100 = 40); "
     "use batch: 200\n"
-    "bad.yaml:25:7: error[E0307]: a retry topic breaks \"ordering: key\": later messages of the "
+    "bad.yaml:25:7: error[E0307]: a retry topic breaks \"ordering: key\": later messages of "
+    "the "
     "key would overtake the retried one\n"
     "   23 |     ordering: key\n"
     "   25 |       topic: \"orders_{level}_retry\"\n"
@@ -165,16 +170,17 @@ static void
 an_empty_file_needs_everything(void **state)
 {
     (void)state;
-    config_says("# nothing yet\n",
-                "bad.yaml: error[E0107]: the file needs \"version\"\n"
-                "help: version: Version of this format: 1.\n"
-                "bad.yaml: error[E0107]: the file needs \"brokers\"\n"
-                "help: brokers: Where messages come from and go to.\n"
-                "bad.yaml: error[E0107]: the file needs \"handlers\"\n"
-                "help: handlers: What is run for a message: one of program, builtin, function.\n"
-                "bad.yaml: error[E0107]: the file needs \"pipelines\"\n"
-                "help: pipelines: Topics, the handler for them, and what happens on failure.\n"
-                "4 errors\n");
+    config_says(
+        "# nothing yet\n",
+        "bad.yaml: error[E0107]: the file needs \"version\"\n"
+        "help: version: Version of this format: 1.\n"
+        "bad.yaml: error[E0107]: the file needs \"brokers\"\n"
+        "help: brokers: Where messages come from and go to.\n"
+        "bad.yaml: error[E0107]: the file needs \"handlers\"\n"
+        "help: handlers: What is run for a message: one of program, builtin, function.\n"
+        "bad.yaml: error[E0107]: the file needs \"pipelines\"\n"
+        "help: pipelines: Topics, the handler for them, and what happens on failure.\n"
+        "4 errors\n");
 }
 
 static void
@@ -195,9 +201,10 @@ an_absent_file_is_named(void **state)
     struct config_fixture fixture;
     const char *files[] = { "/nonexistent/a.yaml" };
     config_open_source(&fixture, (struct lw_config_source){ .files = files, .file_count = 1 });
-    assert_string_equal(fixture.printed.data,
-                        "/nonexistent/a.yaml: error[E0116]: the file cannot be read: No such file "
-                        "or directory\n1 error\n");
+    assert_string_equal(
+        fixture.printed.data,
+        "/nonexistent/a.yaml: error[E0116]: the file cannot be read: No such file "
+        "or directory\n1 error\n");
     config_close(&fixture);
 }
 
@@ -252,12 +259,14 @@ static void
 a_value_out_of_range_tells_the_range(void **state)
 {
     (void)state;
-    config_mentions("service: { concurrency: 0 }\n",
-                    "bad.yaml:1:25: error[E0105]: \"0\" is out of range: service.concurrency is "
-                    "from 1 to 100000\n");
-    config_mentions("pipelines: { p: { retry: { max_attempts: 0 } } }\n",
-                    "error[E0105]: \"0\" is out of range: pipelines.p.retry.max_attempts is from "
-                    "1 to 1000000000\n");
+    config_mentions(
+        "service: { concurrency: 0 }\n",
+        "bad.yaml:1:25: error[E0105]: \"0\" is out of range: service.concurrency is "
+        "from 1 to 100000\n");
+    config_mentions(
+        "pipelines: { p: { retry: { max_attempts: 0 } } }\n",
+        "error[E0105]: \"0\" is out of range: pipelines.p.retry.max_attempts is from "
+        "1 to 1000000000\n");
     config_mentions("service: { commit_interval: 2h }\n",
                     "\"2h\" is out of range: service.commit_interval is from 1ms to 1h\n");
 }
@@ -266,12 +275,13 @@ static void
 an_unknown_word_lists_the_words(void **state)
 {
     (void)state;
-    config_mentions("pipelines: { p: { on_error: redelivr } }\n",
-                    "error[E0106]: \"redelivr\" is not a value of pipelines.p.on_error: redeliver "
-                    "| retry | dead | drop | stop\n"
-                    "    1 | pipelines: { p: { on_error: redelivr } }\n"
-                    "      |                             ^^^^^^^^\n"
-                    "help: did you mean \"redeliver\"?\n");
+    config_mentions(
+        "pipelines: { p: { on_error: redelivr } }\n",
+        "error[E0106]: \"redelivr\" is not a value of pipelines.p.on_error: redeliver "
+        "| retry | dead | drop | stop\n"
+        "    1 | pipelines: { p: { on_error: redelivr } }\n"
+        "      |                             ^^^^^^^^\n"
+        "help: did you mean \"redeliver\"?\n");
 }
 
 static void
@@ -326,10 +336,11 @@ diagnostics_are_given_as_json(void **state)
     lw_text_init(&out);
     lw_json_init(&json, &out);
     lw_diagnostics_json(&fixture.diagnostics, &json);
-    assert_non_null(strstr(out.data, "{\"severity\":\"error\",\"code\":\"E0112\",\"file\":"
-                                     "\"bad.yaml\",\"line\":1,\"column\":10,\"message\":"
-                                     "\"version \\\"2\\\" of the format is not known\",\"help\":"
-                                     "\"write version: 1\"}"));
+    assert_non_null(strstr(out.data,
+                           "{\"severity\":\"error\",\"code\":\"E0112\",\"file\":"
+                           "\"bad.yaml\",\"line\":1,\"column\":10,\"message\":"
+                           "\"version \\\"2\\\" of the format is not known\",\"help\":"
+                           "\"write version: 1\"}"));
     lw_text_deinit(&out);
     config_close(&fixture);
 }

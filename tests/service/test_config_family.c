@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Priority families: the six-topic table, and what makes a matrix invalid. */
+/*
+ * Priority families: the table of six topics, and what makes a matrix invalid. An invalid one
+ * leaves no subscription at all, and a mistake that shows in every topic of a family is told
+ * once.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <stdio.h>
@@ -43,10 +47,11 @@ six_topics_get_names_priorities_and_retry_links(void **state)
     };
     char text[2000];
     struct config_fixture fixture;
-    config_open(&fixture, family(text, sizeof(text),
-                                 "{ name: \"orders_{level}_{lane}\", level: { LIVE: 100, Batch: "
-                                 "200 }, lane: { high: 10, low: 20, retry: 50 } }",
-                                 "    retry: { topic: \"orders_{level}_retry\" }\n"));
+    config_open(&fixture,
+                family(text, sizeof(text),
+                       "{ name: \"orders_{level}_{lane}\", level: { LIVE: 100, Batch: "
+                       "200 }, lane: { high: 10, low: 20, retry: 50 } }",
+                       "    retry: { topic: \"orders_{level}_retry\" }\n"));
     assert_int_equal(fixture.printed.size, 0);
     assert_int_equal(fixture.config->subscription_count, 6);
     for (uint32_t i = 0; i < 6; i++) {
@@ -80,14 +85,16 @@ overlapping_levels_are_computed_for_the_reader(void **state)
 {
     (void)state;
     char text[2000];
-    config_mentions(family(text, sizeof(text),
-                           "{ name: 'o_{level}_{lane}', level: { a: 1, b: 2, c: 100 }, lane: { "
-                           "x: 0, y: 1 } }",
-                           ""),
-                    "error[E0305]: priorities of \"a\" and \"b\" overlap: a+y = 2 is not before "
-                    "b+x = 2\n");
-    config_mentions(text, "help: the largest lane (1) must be smaller than the gap between levels "
-                          "(2 - 1 = 1); use b: 10\n");
+    config_mentions(
+        family(text, sizeof(text),
+               "{ name: 'o_{level}_{lane}', level: { a: 1, b: 2, c: 100 }, lane: { "
+               "x: 0, y: 1 } }",
+               ""),
+        "error[E0305]: priorities of \"a\" and \"b\" overlap: a+y = 2 is not before "
+        "b+x = 2\n");
+    config_mentions(text,
+                    "help: the largest lane (1) must be smaller than the gap between levels "
+                    "(2 - 1 = 1); use b: 10\n");
 }
 
 static void
@@ -95,12 +102,13 @@ a_gap_that_is_only_just_too_small_is_told_too(void **state)
 {
     (void)state;
     char text[2000];
-    config_mentions(family(text, sizeof(text),
-                           "{ name: 'o_{level}_{lane}', level: { a: 100, b: 145 }, lane: { x: 10, "
-                           "y: 50 } }",
-                           ""),
-                    "error[E0305]: priorities of \"a\" and \"b\" may overlap: y = 50 is not "
-                    "smaller than the gap between them\n");
+    config_mentions(
+        family(text, sizeof(text),
+               "{ name: 'o_{level}_{lane}', level: { a: 100, b: 145 }, lane: { x: 10, "
+               "y: 50 } }",
+               ""),
+        "error[E0305]: priorities of \"a\" and \"b\" may overlap: y = 50 is not "
+        "smaller than the gap between them\n");
 }
 
 static void
@@ -137,8 +145,7 @@ a_retry_topic_with_an_unknown_placeholder_is_told_once(void **state)
 {
     (void)state;
     char text[2000];
-    config_says(family(text, sizeof(text),
-                       "{ name: 'o_{level}', level: { a: 1, b: 2 } }",
+    config_says(family(text, sizeof(text), "{ name: 'o_{level}', level: { a: 1, b: 2 } }",
                        "    retry: { topic: \"o_{lane}_retry\" }\n"),
                 "bad.yaml:11:21: error[E0206]: \"{lane}\" stands for nothing here\n"
                 "   11 |     retry: { topic: \"o_{lane}_retry\" }\n"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where values come from: files, .env files, environment, --set; and ${references}. */
+/*
+ * Where values come from: files, .env files, environment, --set, each over the one before; and
+ * ${references}. Every source is tried on the same option, and paths into every kind of section
+ * are set from outside.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <stdio.h>
@@ -162,10 +166,11 @@ variables_find_names_in_folded_spelling(void **state)
     const struct lw_config_text texts[] = { { "t.yaml", text, sizeof(text) - 1 } };
     const char *env[] = { "LANEWAY_HANDLERS__CONFIRM_ORDER__TIMEOUT=7s",
                           "LANEWAY_PIPELINES__ORDERS__RETRY__MAX_ATTEMPTS=9",
-                          "LANEWAY_PIPELINES__ORDERS__ORDERING=partition # as they come", NULL };
+                          "LANEWAY_PIPELINES__ORDERS__ORDERING=partition # as they come",
+                          NULL };
     struct config_fixture fixture;
-    config_open_source(&fixture,
-                       (struct lw_config_source){ .texts = texts, .text_count = 1, .env = env });
+    config_open_source(
+        &fixture, (struct lw_config_source){ .texts = texts, .text_count = 1, .env = env });
     assert_int_equal(fixture.printed.size, 0);
     assert_int_equal(fixture.config->handlers[0].run.timeout_ms, 7000);
     assert_int_equal(fixture.config->subscriptions[0].options.retry.max_attempts, 9);
@@ -190,22 +195,27 @@ static void
 a_variable_that_sets_nothing_is_a_warning(void **state)
 {
     (void)state;
-    const char *env[] = { "LANEWAY_SERVICE__CONCURENCY=40", "LANEWAY_CONCURRENCY=40",
-                          "LANEWAY_CONFG=x",  "LANEWAY_CONFIG=a.yaml", "LANEWAY_URL=unix:x",
-                          "OTHER=1",          NULL };
+    const char *env[] = { "LANEWAY_SERVICE__CONCURENCY=40",
+                          "LANEWAY_CONCURRENCY=40",
+                          "LANEWAY_CONFG=x",
+                          "LANEWAY_CONFIG=a.yaml",
+                          "LANEWAY_URL=unix:x",
+                          "OTHER=1",
+                          NULL };
     struct config_fixture fixture;
     open_small(&fixture, (struct lw_config_source){ .env = env });
     assert_non_null(fixture.config);
-    assert_string_equal(fixture.printed.data,
-                        "LANEWAY_CONCURRENCY: warning[W0302]: the variable LANEWAY_CONCURRENCY "
-                        "sets nothing\n"
-                        "help: did you mean LANEWAY_SERVICE__CONCURRENCY?\n"
-                        "LANEWAY_CONFG: warning[W0302]: the variable LANEWAY_CONFG sets nothing\n"
-                        "help: did you mean LANEWAY_CONFIG?\n"
-                        "LANEWAY_SERVICE__CONCURENCY: warning[W0302]: the variable "
-                        "LANEWAY_SERVICE__CONCURENCY sets nothing\n"
-                        "help: did you mean LANEWAY_SERVICE__CONCURRENCY?\n"
-                        "3 warnings\n");
+    assert_string_equal(
+        fixture.printed.data,
+        "LANEWAY_CONCURRENCY: warning[W0302]: the variable LANEWAY_CONCURRENCY "
+        "sets nothing\n"
+        "help: did you mean LANEWAY_SERVICE__CONCURRENCY?\n"
+        "LANEWAY_CONFG: warning[W0302]: the variable LANEWAY_CONFG sets nothing\n"
+        "help: did you mean LANEWAY_CONFIG?\n"
+        "LANEWAY_SERVICE__CONCURENCY: warning[W0302]: the variable "
+        "LANEWAY_SERVICE__CONCURENCY sets nothing\n"
+        "help: did you mean LANEWAY_SERVICE__CONCURRENCY?\n"
+        "3 warnings\n");
     config_close(&fixture);
 }
 
@@ -213,8 +223,7 @@ static void
 a_set_that_sets_nothing_is_an_error(void **state)
 {
     (void)state;
-    const char *sets[] = { "service.concurency=40",   "service",
-                           "service=1",               "service.name.x=1",
+    const char *sets[] = { "service.concurency=40", "service", "service=1", "service.name.x=1",
                            "pipelines.hello.topics.5.priority=1" };
     struct config_fixture fixture;
     open_small(&fixture, (struct lw_config_source){ .sets = sets, .set_count = 5 });
@@ -282,8 +291,9 @@ a_bad_line_of_an_env_file_is_told_without_its_text(void **state)
                (struct lw_config_source){ .env_files = env_files, .env_file_count = 1 });
     assert_non_null(strstr(fixture.printed.data, ":2:1: error[E0119]: this line is not "
                                                  "NAME=VALUE\n"));
-    assert_non_null(strstr(fixture.printed.data, ":3:1: error[E0119]: the quote of this value is "
-                                                 "not closed\n"));
+    assert_non_null(strstr(fixture.printed.data,
+                           ":3:1: error[E0119]: the quote of this value is "
+                           "not closed\n"));
     assert_null(strstr(fixture.printed.data, "hunter2"));
     config_close(&fixture);
     folder_remove(&folder);
@@ -297,8 +307,8 @@ name_becomes(const char *value, const char *const *env, const char *expected)
     struct config_fixture fixture;
     snprintf(text, sizeof(text), "%sservice: { name: \"%s\" }\n", config_small, value);
     struct lw_config_text texts[] = { { "t.yaml", text, strlen(text) } };
-    config_open_source(&fixture,
-                       (struct lw_config_source){ .texts = texts, .text_count = 1, .env = env });
+    config_open_source(
+        &fixture, (struct lw_config_source){ .texts = texts, .text_count = 1, .env = env });
     assert_non_null(fixture.config);
     assert_string_equal(fixture.config->service.dispatcher.name, expected);
     config_close(&fixture);
@@ -343,11 +353,12 @@ static void
 an_unset_variable_is_an_error_with_its_place(void **state)
 {
     (void)state;
-    config_mentions("service: { name: \"${NOPE}\" }\n",
-                    "bad.yaml:1:18: error[E0114]: the environment variable \"NOPE\" is not set\n"
-                    "    1 | service: { name: \"${NOPE}\" }\n"
-                    "      |                  ^^^^^^^^^\n"
-                    "help: set it, or give a default: ${NOPE:-value}\n");
+    config_mentions(
+        "service: { name: \"${NOPE}\" }\n",
+        "bad.yaml:1:18: error[E0114]: the environment variable \"NOPE\" is not set\n"
+        "    1 | service: { name: \"${NOPE}\" }\n"
+        "      |                  ^^^^^^^^^\n"
+        "help: set it, or give a default: ${NOPE:-value}\n");
 }
 
 static void
@@ -369,8 +380,9 @@ files_are_put_in_from_the_folder_of_the_configuration(void **state)
     static const char text[] = "service: { name: '${file:secret.txt}' }\n";
     folder_make(&folder, "secret.txt", " s3cret \n");
     snprintf(name, sizeof(name), "%s/my.yaml", folder.path);
-    const struct lw_config_text texts[] = { { "small.yaml", config_small, strlen(config_small) },
-                                            { name, text, sizeof(text) - 1 } };
+    const struct lw_config_text texts[] = {
+        { "small.yaml", config_small, strlen(config_small) }, { name, text, sizeof(text) - 1 }
+    };
     struct config_fixture fixture;
     config_open_source(&fixture, (struct lw_config_source){ .texts = texts, .text_count = 2 });
     assert_non_null(fixture.config);
@@ -390,7 +402,8 @@ references_to_env_files_are_weaker_than_the_environment(void **state)
     folder_make(&folder, "x.env", "A=file\nB=file\n");
     const char *env_files[] = { folder.file };
     const char *env[] = { "A=environment", NULL };
-    const struct lw_config_text texts[] = { { "small.yaml", config_small, strlen(config_small) },
+    const struct lw_config_text texts[] = { { "small.yaml", config_small,
+                                              strlen(config_small) },
                                             { "t.yaml", text, sizeof(text) - 1 } };
     struct config_fixture fixture;
     config_open_source(&fixture, (struct lw_config_source){ .texts = texts,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan, and that no print of a configuration shows a secret. */
+/*
+ * The plan, as text and as JSON, and that no print of a configuration shows a secret: one file
+ * carries a secret wherever a text may stand, right and wrong, and neither plan nor messages may
+ * hold it.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <jansson.h>
@@ -47,11 +51,13 @@ static const char *const orders_plan =
     "order_confirmations\n"
     "  6th          250  orders_batch_retry  orders_batch_retry  x5  orders_dead       "
     "order_confirmations\n"
-    "  strict priority: 6th runs only when 1st..5th have nothing waiting (starvation is possible, "
+    "  strict priority: 6th runs only when 1st..5th have nothing waiting (starvation is "
+    "possible, "
     "on purpose)\n"
     "  retry delays: 1s 2s 4s 8s 16s (+ up to 200ms)\n"
     "  ordering: none; an attempt takes at most 20s\n"
-    "  held here, per topic: receive window 1 to 1000, by demand (profile adaptive); in flight at "
+    "  held here, per topic: receive window 1 to 1000, by demand (profile adaptive); in flight "
+    "at "
     "most 1000 messages and 64MiB\n"
     "\n";
 
@@ -101,8 +107,9 @@ the_plan_says_where_each_value_came_from(void **state)
     const char *sets[] = { "pipelines.orders.profile=low_latency" };
     struct lw_config_text text = { "orders.yaml", orders, strlen(orders) };
     config_open_source(
-        &fixture, (struct lw_config_source){
-                      .texts = &text, .text_count = 1, .env = env, .sets = sets, .set_count = 1 });
+        &fixture,
+        (struct lw_config_source){
+            .texts = &text, .text_count = 1, .env = env, .sets = sets, .set_count = 1 });
     print_plan(fixture.config, &out);
     static const char *const lines[] = {
         "service.concurrency 40 LANEWAY_SERVICE__CONCURRENCY",
@@ -127,11 +134,12 @@ in_place_retries_shared_ranks_and_no_replies_are_shown(void **state)
     (void)state;
     struct config_fixture fixture;
     struct lw_text out;
-    config_open(&fixture, "version: 1\n"
-                          "brokers: { main: { url: 'memory:' } }\n"
-                          "handlers: { h: { builtin: 'sleep:5ms' } }\n"
-                          "pipelines: { p: { broker: main, handler: h, consumer: { group: g },\n"
-                          "  topics: [a, b], dead_letter: none, on_exhausted: hold } }\n");
+    config_open(&fixture,
+                "version: 1\n"
+                "brokers: { main: { url: 'memory:' } }\n"
+                "handlers: { h: { builtin: 'sleep:5ms' } }\n"
+                "pipelines: { p: { broker: main, handler: h, consumer: { group: g },\n"
+                "  topics: [a, b], dead_letter: none, on_exhausted: hold } }\n");
     print_plan(fixture.config, &out);
     assert_non_null(strstr(out.data, "handler h: built-in sleep:5ms on threads\n"));
     assert_non_null(
@@ -158,7 +166,8 @@ the_plan_as_json_has_the_same_facts(void **state)
     json_t *pipeline = json_array_get(json_object_get(plan, "pipelines"), 0);
     json_t *topic = json_array_get(json_object_get(pipeline, "topics"), 3);
     assert_int_equal(json_integer_value(json_object_get(topic, "served")), 4);
-    assert_string_equal(json_string_value(json_object_get(topic, "topic")), "orders_batch_high");
+    assert_string_equal(json_string_value(json_object_get(topic, "topic")),
+                        "orders_batch_high");
     json_t *retry = json_object_get(topic, "retry");
     assert_int_equal(json_integer_value(json_object_get(retry, "max_retries")), 5);
     assert_int_equal(json_array_size(json_object_get(retry, "delays_ms")), 5);
@@ -177,7 +186,8 @@ static const char *const secret_file =
     "    url: 'kafka://${SECRET}:9092'\n"
     "    properties: { sasl.password: hunter2, client.id: \"x${SECRET}\" }\n"
     "handlers:\n"
-    "  h: { program: [\"${SECRET}\", \"a${SECRET}\"], env: { TOKEN: hunter2, V: \"${SECRET}\" } }\n"
+    "  h: { program: [\"${SECRET}\", \"a${SECRET}\"], env: { TOKEN: hunter2, V: \"${SECRET}\" "
+    "} }\n"
     "pipelines:\n"
     "  p:\n"
     "    broker: main\n"
@@ -234,21 +244,23 @@ static void
 no_message_shows_a_secret(void **state)
 {
     (void)state;
-    static const char *const sets[] = {
-        "service.concurrency=0", "pipelines.p.topics.1.priority=x", "pipelines.p.ordering=key",
-        "pipelines.p.on_exhausted=drp"
-    };
+    static const char *const sets[] = { "service.concurrency=0",
+                                        "pipelines.p.topics.1.priority=x",
+                                        "pipelines.p.ordering=key",
+                                        "pipelines.p.on_exhausted=drp" };
     static const char *const wrong[] = {
         "brokers: { b: { url: \"${SECRET}\" } }\n",
         "service: { concurrency: \"${SECRET}\", drain_timeout: \"${SECRET}\" }\n",
         "pipelines: { p: { broker: \"${SECRET}\", handler: \"${SECRET}\" } }\n",
         "pipelines: { p: { on_error: \"${SECRET}\", topics: [\"${SECRET} x\"] } }\n",
-        "brokers: { b: { url: 'kafka://h', properties: { sasl.password: hunter2, nope: hunter2x } "
+        "brokers: { b: { url: 'kafka://h', properties: { sasl.password: hunter2, nope: "
+        "hunter2x } "
         "} }\n",
         "handlers: { h: { builtin: \"${SECRET}\", env: { PASSWORD: 'hunter2', X: [1] } } }\n",
         "a: { password: hunter2 }\nb: { token: \"hunter2, x\", c: [ }\n",
         "pipelines: { p: { errors: [ { codes: [\"${SECRET}\"], verdict: dead } ] } }\n",
-        "brokers: { b: { url: 'kafka://h', properties: { security.protocol: \"${SECRET}\" } } }\n",
+        "brokers: { b: { url: 'kafka://h', properties: { security.protocol: \"${SECRET}\" } } "
+        "}\n",
     };
     struct config_fixture fixture;
     open_secret(&fixture, secret_file, sets, 4);

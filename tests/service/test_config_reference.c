@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages and schema that are made from the rows: complete, and the ones in docs/ are current. */
+/*
+ * Pages and schema that are made from the rows: complete, and the files in docs/ are current.
+ * With LANEWAY_WRITE_PAGES=1 the files are written instead, which is how they are renewed
+ * before the command is built.
+ */
 #include "tests/support/test.h"
 
 #include <jansson.h>
@@ -160,7 +164,8 @@ the_schema_carries_defaults_ranges_and_words(void **state)
     json_t *first = json_array_get(json_object_get(concurrency, "anyOf"), 0);
     assert_int_equal(json_integer_value(json_object_get(first, "minimum")), 1);
     json_t *shutdown = json_object_get(service, "shutdown");
-    json_t *words = json_object_get(json_array_get(json_object_get(shutdown, "anyOf"), 0), "enum");
+    json_t *words = json_object_get(json_array_get(json_object_get(shutdown, "anyOf"), 0),
+                                    "enum");
     assert_string_equal(json_string_value(json_array_get(words, 1)), "abort");
     assert_string_equal(json_string_value(json_object_get(shutdown, "default")), "graceful");
     json_decref(schema);

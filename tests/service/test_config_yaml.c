@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of YAML is refused, and that positions are right. */
+/*
+ * What of YAML is refused, with its position, and that positions count characters. Everything
+ * that could make a file mean something else than it shows is refused: duplicates, anchors,
+ * tags, merges, second documents; and so is what is too large or too deep.
+ */
 #include "tests/service/config_fixture.h"
 
 #include <string.h>
@@ -23,25 +27,28 @@ static void
 anchors_aliases_tags_and_merges_are_refused(void **state)
 {
     (void)state;
-    config_mentions("version: &v 1\n", "bad.yaml:1:10: error[E0109]: anchors, aliases and tags");
+    config_mentions("version: &v 1\n",
+                    "bad.yaml:1:10: error[E0109]: anchors, aliases and tags");
     config_mentions("version: *v\n", "bad.yaml:1:10: error[E0109]: anchors, aliases and tags");
     config_mentions("version: !!int 1\n", "bad.yaml:1:10: error[E0109]: anchors");
     config_mentions("service: &s { name: a }\n", "bad.yaml:1:10: error[E0109]: anchors");
     config_mentions("service: !x [a]\n", "bad.yaml:1:10: error[E0109]: anchors");
-    config_mentions("service: { <<: { name: a } }\n", "bad.yaml:1:12: error[E0109]: merge keys");
+    config_mentions("service: { <<: { name: a } }\n",
+                    "bad.yaml:1:12: error[E0109]: merge keys");
 }
 
 static void
 a_tab_is_explained(void **state)
 {
     (void)state;
-    config_mentions("service:\n\tname: a\n",
-                    "bad.yaml:2:1: error[E0102]: this is not YAML: found character that cannot "
-                    "start any token\n"
-                    "    2 |  name: a\n"
-                    "      | ^\n"
-                    "help: indent with spaces, not tabs, and put quotes around a value that begins "
-                    "with @ ` or %\n");
+    config_mentions(
+        "service:\n\tname: a\n",
+        "bad.yaml:2:1: error[E0102]: this is not YAML: found character that cannot "
+        "start any token\n"
+        "    2 |  name: a\n"
+        "      | ^\n"
+        "help: indent with spaces, not tabs, and put quotes around a value that begins "
+        "with @ ` or %\n");
 }
 
 static void

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults of the public structs come from the rows. */
+/*
+ * Defaults of the public structs come from the rows. The numbers here are written a second time
+ * on purpose: they are promises of the public header, and a changed row must be noticed by
+ * somebody who reads this.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
