@@ -15,8 +15,11 @@ lw_command_version(struct lw_cli *cli)
     }
     const struct lw_config_client *client = lw_registry_client();
     if (!cli->is_json) {
-        lw_text_format(&cli->out, "laneway %s%s%s\n", lw_version(), client ? ", " : "",
-                       client ? client->version : "");
+        lw_text_format(&cli->out, "laneway %s", lw_version());
+        if (client) {
+            lw_text_format(&cli->out, ", %s %s", client->library, client->version());
+        }
+        lw_text_append_char(&cli->out, '\n');
         return LW_EXIT_OK;
     }
     lw_json_init(&json, &cli->out);
@@ -24,7 +27,7 @@ lw_command_version(struct lw_cli *cli)
     lw_json_key(&json, "version");
     lw_json_string(&json, lw_version());
     lw_json_key(&json, "kafka_client");
-    lw_json_string(&json, client ? client->version : NULL);
+    lw_json_string(&json, client ? client->version() : NULL);
     lw_json_object_end(&json);
     lw_text_append_char(&cli->out, '\n');
     return LW_EXIT_OK;

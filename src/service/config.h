@@ -25,9 +25,11 @@ struct lw_config_text {
 struct lw_config_client {
     /* Returns NULL when the client takes it, else the client's own words (static or kept). */
     const char *(*check)(const char *name, const char *value);
-    /* Returns the n-th property's name, NULL after the last; for suggestions. */
-    const char *(*name)(size_t index);
-    const char *version; /* "librdkafka 2.0.2" */
+    /* Writes the nearest name that the client knows; false when none is near. */
+    bool (*suggest)(const char *name, char *out, size_t size);
+    /* Returns the version of the linked client, "2.0.2". */
+    const char *(*version)(void);
+    const char *library; /* "librdkafka" */
 };
 
 struct lw_config_source {

@@ -56,46 +56,24 @@ owned_reason(const char *name)
     return is_callback(name) ? "a function cannot be given in a file" : NULL;
 }
 
-static const char *
-nearest_property(const struct lw_config_client *client, const char *name)
-{
-    const char *best = NULL;
-    size_t best_distance = SIZE_MAX;
-    const char *each = NULL;
-    for (size_t i = 0; client->name && (each = client->name(i)) != NULL; i++) {
-        size_t distance = 0;
-        if (lw_option_is_near(name, each, &distance) && distance < best_distance) {
-            best = each;
-            best_distance = distance;
-        }
-    }
-    return best;
-}
-
 static void
 refuse_unknown(struct lw_config_build *build, const struct lw_node *node, const char *said)
 {
     char shown[SHOWN_BYTES_MAX];
+    char better[SHOWN_BYTES_MAX];
     const struct lw_config_client *client = build->source->client;
-    const char *better = nearest_property(client, node->key);
-    const char *version = client->version ? client->version : "librdkafka";
+    bool is_near = client->suggest && client->suggest(node->key, better, sizeof(better));
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, "E0410", &node->key_place,
         "the Kafka client does not know the property \"%s\"",
         lw_text_shown(node->key, shown, sizeof(shown)));
-    if (better) {
-        lw_diagnostic_help(
-            item,
-            "did you mean \"%s\"?  (client said: %s)\n"
-            "laneway errors E0410 lists the properties of %s, the version in use",
-            better, said, version);
-    } else {
-        lw_diagnostic_help(
-            item,
-            "client said: %s\n"
-            "laneway errors E0410 lists the properties of %s, the version in use",
-            said, version);
-    }
+    lw_diagnostic_help(item,
+                       "%s%s%s%sclient said: %s%s\n"
+                       "laneway errors E0410 lists the properties of %s %s, the version in use",
+                       is_near ? "did you mean \"" : "", is_near ? better : "",
+                       is_near ? "\"?  " : "", is_near ? "(" : "", said, is_near ? ")" : "",
+                       client->library ? client->library : "librdkafka",
+                       client->version ? client->version() : "");
 }
 
 static void

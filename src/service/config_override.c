@@ -138,7 +138,7 @@ help_short(const char *name, struct lw_diagnostic *item)
     if (key) {
         char upper[NAME_BYTES_MAX];
         size_t size = 0;
-        for (; key[size] && size < sizeof(upper) - 1; size++) {
+        for (; size < sizeof(upper) - 1 && key[size]; size++) {
             upper[size] = (char)toupper((unsigned char)key[size]);
         }
         upper[size] = '\0';

@@ -49,35 +49,14 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
 }
 
 #if LW_WITH_KAFKA
-struct nth_property {
-    size_t index;
-    const char *name;
-};
-
-static void
-on_property(const char *name, bool is_owned, void *user)
-{
-    struct nth_property *wanted = user;
-    if (!is_owned && !wanted->name && wanted->index-- == 0) {
-        wanted->name = name;
-    }
-}
-
-static const char *
-nth_property(size_t index)
-{
-    struct nth_property wanted = { .index = index };
-    lw_kafka_property_each(on_property, &wanted);
-    return wanted.name;
-}
-
 const struct lw_config_client *
 lw_registry_client(void)
 {
     static const struct lw_config_client client = {
         .check = lw_kafka_property_check,
-        .name = nth_property,
-        .version = "librdkafka",
+        .suggest = lw_kafka_property_suggest,
+        .version = lw_kafka_client_version,
+        .library = "librdkafka",
     };
     return &client;
 }

@@ -25,12 +25,6 @@ property_check(const char *name, const char *value)
     return name[0] == 'x' ? "No such configuration property: \"x\"" : NULL;
 }
 
-static const char *
-property_name(size_t index)
-{
-    return index == 0 ? "client.id" : NULL;
-}
-
 /* Ends the part that begins at `at` and returns the next one, or the end of the text. */
 static char *
 cut(char *at)
@@ -90,7 +84,7 @@ static void
 load(const char *file, size_t size, const char *const *sets, size_t set_count)
 {
     static const char *const env[] = { "NAME=value", "LANEWAY_SERVICE__CONCURRENCY=3", NULL };
-    const struct lw_config_client client = { .check = property_check, .name = property_name };
+    const struct lw_config_client client = { .check = property_check };
     struct lw_config_text document = { "fuzz.yaml", file, size };
     struct lw_diagnostics diagnostics;
     struct lw_text print;

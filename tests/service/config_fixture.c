@@ -23,10 +23,23 @@ static const char *const known_properties[] = { "security.protocol", "sasl.usern
                                                 "client.id",         "statistics.interval.ms",
                                                 "ssl.key.pem",       NULL };
 
-static const char *
-property_name(size_t index)
+static bool
+property_suggest(const char *name, char *out, size_t size)
 {
-    return known_properties[index];
+    size_t distance = 0;
+    for (size_t i = 0; known_properties[i]; i++) {
+        if (lw_option_is_near(name, known_properties[i], &distance)) {
+            lw_text_copy(out, size, known_properties[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *
+client_version(void)
+{
+    return "2.0.2";
 }
 
 static const char *
@@ -45,8 +58,9 @@ property_check(const char *name, const char *value)
 }
 
 const struct lw_config_client config_client = { .check = property_check,
-                                                .name = property_name,
-                                                .version = "librdkafka 2.0.2" };
+                                                .suggest = property_suggest,
+                                                .version = client_version,
+                                                .library = "librdkafka" };
 
 void
 config_open_source(struct config_fixture *fixture, struct lw_config_source source)
