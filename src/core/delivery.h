@@ -99,6 +99,7 @@ struct lw_delivery {
     bool is_inside_call;     /* its handler function is on the stack of the loop thread */
     bool is_detached;        /* pins no client memory */
     bool is_late;            /* its attempt's time is over but it still runs */
+    bool is_opened;          /* while stashed: its position was opened before */
     atomic_bool is_cancelled;
     uint32_t attempt;        /* runs here, from 1 at the first start */
     uint32_t held_bytes;     /* what the limits were charged */

@@ -42,6 +42,7 @@ struct lw_partition {
     uint32_t completed; /* settled since the last commit was sent */
     struct lw_queue stash; /* received, QUEUED, not opened yet: the offsets window is full */
     uint32_t stash_count;
+    bool is_unstashing; /* what is dropped on the way must not begin it again */
     struct lw_list link; /* of the subscription */
 };
 

@@ -33,10 +33,11 @@ lw_history_note_partition(struct lw_dispatcher *dispatcher, enum lw_history_kind
 /* -- the offsets window ---------------------------------------------------------------------- */
 
 void
-lw_assignment_stash(struct lw_delivery *delivery)
+lw_assignment_stash(struct lw_delivery *delivery, bool is_opened)
 {
     struct lw_partition *partition = delivery->partition;
     delivery->lane = NULL;
+    delivery->is_opened = is_opened;
     lw_queue_push(&partition->stash, &delivery->link);
     partition->stash_count++;
     partition->is_window_full = true;
@@ -62,7 +63,7 @@ lw_assignment_open(struct lw_delivery *delivery)
 {
     struct lw_partition *partition = delivery->partition;
     if (__builtin_expect(partition->stash.first != NULL, 0)) {
-        lw_assignment_stash(delivery);
+        lw_assignment_stash(delivery, false);
         return false;
     }
     enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
@@ -72,7 +73,7 @@ lw_assignment_open(struct lw_delivery *delivery)
     if (status == LW_STATUS_ALREADY) {
         drop_duplicate(delivery);
     } else {
-        lw_assignment_stash(delivery);
+        lw_assignment_stash(delivery, false);
     }
     return false;
 }
@@ -93,26 +94,46 @@ lw_assignment_close_tail(struct lw_partition *partition)
     }
 }
 
+/* Lets the first stashed one go on; false when it has to wait. */
+static bool
+unstash_first(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
+{
+    struct lw_delivery *delivery =
+        LW_CONTAINER(partition->stash.first, struct lw_delivery, link);
+    enum lw_status status = LW_STATUS_OK;
+    if (partition->has_ledger && !delivery->is_opened) {
+        (void)lw_offsets_safe(&partition->offsets);
+        status = lw_offsets_open(&partition->offsets, delivery->message.position);
+    }
+    if (status != LW_STATUS_OK && status != LW_STATUS_ALREADY) {
+        return false;
+    }
+    delivery->is_opened = true;
+    lw_queue_pop(&partition->stash);
+    partition->stash_count--;
+    if (status == LW_STATUS_ALREADY) {
+        drop_duplicate(delivery);
+    } else if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
+        lw_queue_push_front(&partition->stash, &delivery->link);
+        partition->stash_count++;
+        return false;
+    }
+    return true;
+}
+
 void
 lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 {
-    while (partition->stash.first) {
-        struct lw_delivery *delivery =
-            LW_CONTAINER(partition->stash.first, struct lw_delivery, link);
-        (void)lw_offsets_safe(&partition->offsets);
-        bool is_open = !partition->has_ledger ||
-                       lw_offsets_is_open(&partition->offsets, delivery->message.position);
-        if (!is_open && lw_offsets_open(&partition->offsets, delivery->message.position) !=
-                            LW_STATUS_OK) {
-            return;
-        }
-        lw_queue_pop(&partition->stash);
-        partition->stash_count--;
-        if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
-            lw_queue_push_front(&partition->stash, &delivery->link);
-            partition->stash_count++;
-            return;
-        }
+    if (partition->is_unstashing) {
+        return;
+    }
+    partition->is_unstashing = true;
+    while (partition->stash.first && unstash_first(dispatcher, partition)) {
+        continue;
+    }
+    partition->is_unstashing = false;
+    if (partition->stash.first) {
+        return;
     }
     partition->is_window_full = false;
     lw_partition_update(partition);

@@ -460,7 +460,7 @@ admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_part
         return;
     }
     if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
-        lw_assignment_stash(delivery);
+        lw_assignment_stash(delivery, true);
     }
 }
 

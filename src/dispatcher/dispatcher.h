@@ -226,7 +226,7 @@ void lw_assignment_release(struct lw_partition *partition);
 /* Opens the position; stashes the delivery when the offsets window is full. */
 bool lw_assignment_open(struct lw_delivery *delivery);
 /* Keeps an admitted delivery aside, in order, until the window or memory has room for it. */
-void lw_assignment_stash(struct lw_delivery *delivery);
+void lw_assignment_stash(struct lw_delivery *delivery, bool is_opened);
 /* The end of the log was seen: positions below it that hold no message are done. */
 void lw_assignment_close_tail(struct lw_partition *partition);
 /* The window moved: stashed deliveries may go on. */

@@ -153,6 +153,7 @@ main(int argc, char **argv)
             return 2;
         }
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 1 << 16); /* an abort loses no line of the story */
     signal(SIGABRT, on_abort);
     signal(SIGSEGV, on_abort);
     return single ? replay(strtoull(single, NULL, 10), is_verbose)
