@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `laneway errors [CODE]`: the catalogue, offline. */
+#include <string.h>
+
 #include "base/json.h"
 #include "cli/command.h"
 #include "service/catalogue.h"
+#include "service/registry.h"
 
 static void
 append_one_json(const struct lw_catalogue_entry *entry, struct lw_text *out)
@@ -20,6 +23,17 @@ append_one_json(const struct lw_catalogue_entry *entry, struct lw_text *out)
     lw_json_string(&json, entry->remedy);
     lw_json_object_end(&json);
     lw_text_append_char(out, '\n');
+}
+
+/* E0410 is about properties of the client: it ends with their list. */
+static void
+append_one(struct lw_cli *cli, const struct lw_catalogue_entry *entry)
+{
+    lw_catalogue_print(entry, &cli->out);
+    if (strcmp(entry->code, "E0410") == 0) {
+        lw_text_append_char(&cli->out, '\n');
+        lw_registry_client_properties(&cli->out);
+    }
 }
 
 static void
@@ -56,7 +70,7 @@ lw_command_errors(struct lw_cli *cli)
         if (cli->is_json) {
             append_one_json(entry, &cli->out);
         } else {
-            lw_catalogue_print(entry, &cli->out);
+            append_one(cli, entry);
         }
     }
     return LW_EXIT_OK;

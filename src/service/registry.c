@@ -49,6 +49,21 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
 }
 
 #if LW_WITH_KAFKA
+static void
+append_property(const char *name, bool is_owned, void *user)
+{
+    struct lw_text *out = user;
+    if (!is_owned) {
+        lw_text_format(out, "  %s\n", name);
+    }
+}
+
+void
+lw_registry_client_properties(struct lw_text *out)
+{
+    lw_kafka_property_each(append_property, out);
+}
+
 const struct lw_config_client *
 lw_registry_client(void)
 {
@@ -61,6 +76,12 @@ lw_registry_client(void)
     return &client;
 }
 #else
+void
+lw_registry_client_properties(struct lw_text *out)
+{
+    (void)out;
+}
+
 const struct lw_config_client *
 lw_registry_client(void)
 {

@@ -22,5 +22,7 @@ enum lw_status lw_registry_engine(struct lw_dispatcher *dispatcher, const char *
                                   struct lw_engine **ret_engine, struct lw_error *ret_error);
 /* What the Kafka client says about its properties; NULL when it is not built in. */
 const struct lw_config_client *lw_registry_client(void);
+/* Appends the names of all properties that can be given to the Kafka client, one a line. */
+void lw_registry_client_properties(struct lw_text *out);
 
 #endif
