@@ -39,7 +39,7 @@ struct gauge {
     atomic_int running;
     atomic_int highest;
     atomic_int calls;
-    bool was_inside;
+    atomic_bool was_inside;
 };
 
 /* Meets the others: returns only when all threads run at once. */

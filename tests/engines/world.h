@@ -13,7 +13,7 @@
 #include "core/subscription.h"
 
 #define WORLD_TASKS_MAX 4096
-#define WORLD_WAIT_MS 20000
+#define WORLD_WAIT_MS 60000
 
 struct world {
     struct lw_loop *loop;

@@ -106,8 +106,8 @@ open_pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static bool
-has_pidfd(void)
+bool
+lw_programs_process_has_pidfd(void)
 {
     int fd = open_pidfd(getpid());
     if (fd >= 0) {
@@ -239,7 +239,7 @@ lw_programs_process_spawn(const struct lw_programs_command *command,
                           struct lw_programs_process *ret_process)
 {
     struct pipes pipes;
-    struct lw_programs_process process = { .is_pidfd = has_pidfd() };
+    struct lw_programs_process process = { .is_pidfd = command->has_pidfd };
     int failed = open_pipes(&pipes, !process.is_pidfd);
     failed = failed ? failed : spawn(command, &pipes, &process.pid);
     close_pipes(&pipes, failed != 0);

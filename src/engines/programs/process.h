@@ -34,7 +34,11 @@ struct lw_programs_command {
     const char *const *program;     /* argv; looked up in PATH */
     const char *directory;          /* NULL: ours */
     const char *const *environment; /* NAME=VALUE, NULL-terminated, over ours; may be NULL */
+    bool has_pidfd;                 /* from lw_programs_process_has_pidfd */
 };
+
+/* Does the kernel (or what runs us) tell ends by a descriptor? Asked once, for it is a call. */
+bool lw_programs_process_has_pidfd(void);
 
 /* Answers 0, or the errno of what failed; exec's own failure is among them. */
 int lw_programs_process_spawn(const struct lw_programs_command *command,
