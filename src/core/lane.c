@@ -30,7 +30,13 @@ lw_lanes_init(struct lw_lanes *lanes, uint32_t lanes_max, uint64_t seed)
         return LW_STATUS_NO_MEMORY;
     }
     uint32_t bound = lanes_max < UINT32_MAX - KEPT_MAX ? lanes_max + KEPT_MAX : UINT32_MAX;
-    return lw_pool_init(&lanes->pool, sizeof(struct lw_lane), bound, LANES_CHUNK, NULL, NULL);
+    enum lw_status status =
+        lw_pool_init(&lanes->pool, sizeof(struct lw_lane), bound, LANES_CHUNK, NULL, NULL);
+    if (status != LW_STATUS_OK) {
+        lw_free(lanes->slots);
+        lanes->slots = NULL;
+    }
+    return status;
 }
 
 static void
