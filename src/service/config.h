@@ -23,7 +23,10 @@ struct lw_config_text {
 
 /* What the Kafka client knows about its properties; all may be NULL. */
 struct lw_config_client {
-    /* Returns NULL when the client takes it, else the client's own words (static or kept). */
+    /* Returns why Laneway sets this property itself, NULL when it may be given. */
+    const char *(*owned)(const char *name, const char *value);
+    /* Returns NULL when the client takes it, else the client's own words (good until the next
+     * call), "No such configuration property" among them for an unknown one. */
     const char *(*check)(const char *name, const char *value);
     /* Writes the nearest name that the client knows; false when none is near. */
     bool (*suggest)(const char *name, char *out, size_t size);

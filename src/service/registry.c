@@ -68,6 +68,7 @@ const struct lw_config_client *
 lw_registry_client(void)
 {
     static const struct lw_config_client client = {
+        .owned = lw_kafka_property_owned,
         .check = lw_kafka_property_check,
         .suggest = lw_kafka_property_suggest,
         .version = lw_kafka_client_version,

@@ -18,10 +18,21 @@ const char *const config_small = "version: 1\n"
                                  "  hello: { broker: main, handler: hello, consumer: { group: "
                                  "hello }, topics: [greetings] }\n";
 
-static const char *const known_properties[] = { "security.protocol", "sasl.username",
-                                                "sasl.password",     "auto.offset.reset",
-                                                "client.id",         "statistics.interval.ms",
-                                                "ssl.key.pem",       NULL };
+static const char *const known_properties[] = {
+    "security.protocol",      "sasl.username",     "enable.auto.commit",
+    "sasl.password",          "auto.offset.reset", "client.id",
+    "statistics.interval.ms", "ssl.key.pem",       NULL
+};
+
+/* A few of those that are ours, each but with the value that does no harm. */
+static const char *
+property_owned(const char *name, const char *value)
+{
+    if (strcmp(name, "enable.auto.commit") == 0 && strcmp(value, "false") != 0) {
+        return "messages are committed when their effects are confirmed, never by a clock";
+    }
+    return strcmp(name, "group.id") == 0 ? "the group is the pipeline's" : NULL;
+}
 
 static bool
 property_suggest(const char *name, char *out, size_t size)
@@ -57,7 +68,8 @@ property_check(const char *name, const char *value)
     return said;
 }
 
-const struct lw_config_client config_client = { .check = property_check,
+const struct lw_config_client config_client = { .owned = property_owned,
+                                                .check = property_check,
                                                 .suggest = property_suggest,
                                                 .version = client_version,
                                                 .library = "librdkafka" };

@@ -37,11 +37,15 @@ static const struct owned owned_properties[] = {
       "ends of partitions close the ledger behind control records" },
     { "enable.idempotence", "true",
       "replies and dead letters are sent by an idempotent producer, so that none is doubled" },
+    { "acks", "all", "a message settles only after all replicas in sync have its effects" },
+    { "request.required.acks", "all",
+      "a message settles only after all replicas in sync have its effects" },
     { "enable.gapless.guarantee", "false",
       "one refused message would stop the producer for good" },
     { "transactional.id", NULL, "transactions are not offered: it is at least once" },
     { "transaction.timeout.ms", NULL, "transactions are not offered: it is at least once" },
-    { "delivery.report.only.error", "false", "every receipt is needed before a message settles" },
+    { "delivery.report.only.error", "false",
+      "every receipt is needed before a message settles" },
     { "log.queue", "true", "the client's log lines go through ours" },
     { "group.protocol", "classic",
       "the consumer protocol of KIP-848 is not in this version; leave it at classic" },
@@ -65,18 +69,18 @@ static bool
 is_pointer(const char *name)
 {
     size_t length = strlen(name);
-    return (length > 3 && strcmp(name + length - 3, "_cb") == 0) || strcmp(name, "opaque") == 0 ||
-           strcmp(name, "default_topic_conf") == 0 || strcmp(name, "interceptors") == 0 ||
-           strcmp(name, "ssl_engine_callback_data") == 0;
+    return (length > 3 && strcmp(name + length - 3, "_cb") == 0) ||
+           strcmp(name, "opaque") == 0 || strcmp(name, "default_topic_conf") == 0 ||
+           strcmp(name, "interceptors") == 0 || strcmp(name, "ssl_engine_callback_data") == 0;
 }
 
 bool
 lw_kafka_property_is_token(const char *name)
 {
     static const char *const names[] = {
-        "sasl.oauthbearer.method",       "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.method",        "sasl.oauthbearer.client.id",
         "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.extensions",   "sasl.oauthbearer.token.endpoint.url",
+        "sasl.oauthbearer.extensions",    "sasl.oauthbearer.token.endpoint.url",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -98,7 +102,8 @@ check_bounds(const char *name, const char *value)
         return "must be at least 60000 (or 0): statistics wake the process up";
     }
     if (strcmp(name, "queued.max.messages.kbytes") == 0 && number < 2000) {
-        return "must be at least 2000: with less this client pauses for up to a second whenever "
+        return "must be at least 2000: with less this client pauses for up to a second "
+               "whenever "
                "a partition was full; `prefetch_bytes` bounds the memory of a whole group";
     }
     if (strcmp(name, "max.poll.interval.ms") == 0 && number < 3000) {
@@ -125,17 +130,24 @@ check_prefetch(const char *value)
 }
 
 const char *
+lw_kafka_property_owned(const char *name, const char *value)
+{
+    const struct owned *owned = find_owned(name, value);
+    if (owned) {
+        return owned->reason;
+    }
+    return is_pointer(name) ? "it is a pointer for programs, which no file could hold" : NULL;
+}
+
+const char *
 lw_kafka_property_check(const char *name, const char *value)
 {
     if (strcmp(name, "prefetch_bytes") == 0) {
         return check_prefetch(value);
     }
-    const struct owned *owned = find_owned(name, value);
+    const char *owned = lw_kafka_property_owned(name, value);
     if (owned) {
-        return owned->reason;
-    }
-    if (is_pointer(name)) {
-        return "this is a pointer for programs, it has no value that a file could hold";
+        return owned;
     }
     if (lw_kafka_property_is_token(name)) {
         return NULL;

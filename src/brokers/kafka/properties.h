@@ -18,10 +18,13 @@
  * The text lives until the next call. For the thread that reads the configuration.
  */
 const char *lw_kafka_property_check(const char *name, const char *value);
+/* Returns why this property is ours (or is nothing for a file), NULL when it may be given. */
+const char *lw_kafka_property_owned(const char *name, const char *value);
 /* Writes the name that was probably meant into `out`; false when nothing is near. */
 bool lw_kafka_property_suggest(const char *name, char *out, size_t size);
 /* Calls `fn` with every property that the client knows; `is_owned`: it would be refused. */
-void lw_kafka_property_each(void (*fn)(const char *name, bool is_owned, void *user), void *user);
+void
+lw_kafka_property_each(void (*fn)(const char *name, bool is_owned, void *user), void *user);
 
 /* A list of properties with strings of its own. */
 struct lw_kafka_properties {
@@ -33,21 +36,25 @@ bool lw_kafka_properties_copy(struct lw_kafka_properties *properties,
                               const struct lw_property *from, size_t count);
 void lw_kafka_properties_deinit(struct lw_kafka_properties *properties);
 /* The value given last, or NULL. */
-const char *lw_kafka_properties_get(const struct lw_kafka_properties *properties,
-                                    const char *name);
+const char *
+lw_kafka_properties_get(const struct lw_kafka_properties *properties, const char *name);
 /* True when both say the same, in whatever order. */
 bool lw_kafka_properties_are_equal(const struct lw_kafka_properties *a,
                                    const struct lw_kafka_properties *b);
 
-enum lw_kafka_scope { LW_KAFKA_SCOPE_NONE, LW_KAFKA_SCOPE_BOTH, LW_KAFKA_SCOPE_CONSUMER,
-                      LW_KAFKA_SCOPE_PRODUCER };
+enum lw_kafka_scope {
+    LW_KAFKA_SCOPE_NONE,
+    LW_KAFKA_SCOPE_BOTH,
+    LW_KAFKA_SCOPE_CONSUMER,
+    LW_KAFKA_SCOPE_PRODUCER
+};
 
 /* The client's own list, read from the client once. */
 struct lw_kafka_property_table;
 struct lw_kafka_property_table *lw_kafka_property_table_create(void);
 void lw_kafka_property_table_destroy(struct lw_kafka_property_table *table);
-enum lw_kafka_scope lw_kafka_property_scope(const struct lw_kafka_property_table *table,
-                                            const char *name);
+enum lw_kafka_scope
+lw_kafka_property_scope(const struct lw_kafka_property_table *table, const char *name);
 /* Properties of OAUTHBEARER's client credentials, which our own token fetcher serves. */
 bool lw_kafka_property_is_token(const char *name);
 
