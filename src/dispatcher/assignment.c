@@ -277,22 +277,12 @@ end_generation(struct lw_link *link, uint64_t generation)
     lw_settle_flush(link->dispatcher);
 }
 
-/* Ending one partition may send a commit: none of a lost one must be in it (P6). */
-static void
-forget_commit(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
-{
-    (void)dispatcher;
-    lw_list_remove(&partition->dirty);
-    partition->is_dirty = false;
-}
-
 static void
 on_revoking(struct lw_link *link, const struct lw_event *event)
 {
     struct lw_revoke *revoke = lw_alloc(sizeof(*revoke));
     if (!revoke) {
         /* Without memory to remember it: end it at once, the last commit stands. */
-        each_of_generation(link, event->generation, forget_commit);
         end_generation(link, event->generation);
         link->broker->ops->revoke_done(link->broker, event->generation);
         return;
@@ -372,7 +362,6 @@ on_lost(struct lw_link *link, const struct lw_event *event)
                 "partitions were lost; messages that were not committed run again elsewhere",
                 "broker=%s generation=%llu", link->broker->name,
                 (unsigned long long)event->generation);
-    each_of_generation(link, event->generation, forget_commit);
     end_generation(link, event->generation);
     struct lw_list *node = link->revoking.next;
     while (node != &link->revoking) {

@@ -499,6 +499,7 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
 {
     struct lw_direct direct;
     uint64_t bytes = 0;
+    lw_direct_begin(&direct, dispatcher, stream, may_start_directly(dispatcher, stream));
     for (uint32_t i = 0; i < count; i++) {
         bytes += messages[i]->key.size + messages[i]->value.size;
     }
@@ -508,7 +509,6 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     if (stream->subscription.queued == 0) {
         stream->subscription.waiting_since = dispatcher->host->now;
     }
-    lw_direct_begin(&direct, dispatcher, stream, may_start_directly(dispatcher, stream));
     for (uint32_t i = 0; i < count; i++) {
         struct lw_delivery *delivery =
             LW_CONTAINER(messages[i], struct lw_delivery, message);
@@ -542,6 +542,23 @@ adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t
     stream->batch_max = fits > 0 ? (uint32_t)fits : 1;
 }
 
+/*
+ * The stream is not asked again in this step, or the step would not end. What the broker has not
+ * given yet comes in another turn; what lack of memory held up, after a while.
+ */
+static uint32_t
+receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    if (room_of(stream) > 0 && dispatcher->spare_count == 0) {
+        lw_assignment_wait_for_memory(dispatcher);
+    } else if (stream->has_more) {
+        lw_host_want_turn(dispatcher->host);
+    }
+    stream->has_more = false;
+    lw_dispatcher_update_receive(dispatcher, stream);
+    return 0;
+}
+
 /* One batch of one stream. Returns how many came. */
 static uint32_t
 receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
@@ -550,27 +567,26 @@ receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     bool was_dry = is_dry(stream) &&
                    dispatcher->scheduler.busy_slots < dispatcher->scheduler.slots;
     wanted = take_spares(dispatcher, wanted < stream->batch_max ? wanted : stream->batch_max);
+    if (__builtin_expect(wanted == 0, 0)) {
+        return receive_nothing(dispatcher, stream);
+    }
     struct lw_message *messages[LW_RECEIVE_BATCH];
     dispatcher->spare_count -= wanted;
     memcpy(messages, &dispatcher->spare[dispatcher->spare_count], wanted * sizeof(*messages));
     const struct lw_limits *limits = &stream->subscription.limits;
     uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
-    uint32_t count = 0;
-    if (wanted > 0) {
-        count = (uint32_t)stream->link->broker->ops->receive(stream->source, messages, wanted,
-                                                             bytes, &stream->has_more);
-    }
+    uint32_t count = (uint32_t)stream->link->broker->ops->receive(
+        stream->source, messages, wanted, bytes, &stream->has_more);
     give_spares(dispatcher, messages + count, wanted - count);
-    if (count > 0) {
-        note_received(stream, count, dispatcher->host->now);
-        admit_batch(dispatcher, stream, messages, count);
-        lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
-                          dispatcher->host->now);
+    if (count == 0) {
+        return receive_nothing(dispatcher, stream);
     }
-    if (count > 0) {
-        adapt_batch(dispatcher, stream, count);
-    }
-    if (was_dry && count == wanted && count > 0 && stream->has_more) {
+    note_received(stream, count, dispatcher->host->now);
+    admit_batch(dispatcher, stream, messages, count);
+    lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
+                      dispatcher->host->now);
+    adapt_batch(dispatcher, stream, count);
+    if (was_dry && count == wanted && stream->has_more) {
         lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
     }
     lw_dispatcher_update_receive(dispatcher, stream);
@@ -728,9 +744,11 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     dispatcher->step_until = now + STEP_TIME_NS;
     dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
     lw_mailbox_awake(&dispatcher->completions.mailbox);
+    dispatcher->is_taking_events = true;
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         take_events(dispatcher, dispatcher->links[i]);
     }
+    dispatcher->is_taking_events = false;
     look_at_sources(dispatcher);
     flush_engines(dispatcher);
     do {

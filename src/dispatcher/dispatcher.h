@@ -107,8 +107,10 @@ struct lw_dispatcher {
     struct lw_timer drain_timer;
     struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
     struct lw_timer stall_timer;
+    struct lw_timer memory_timer; /* tries again what lack of memory held up */
     bool is_close_wanted;
     bool is_abort_wanted;
+    bool is_taking_events; /* no commit by count now: an event may tell that it is not ours */
     bool is_deadline_passed;
     uint32_t given_back;
     uint64_t transitions;
@@ -220,6 +222,7 @@ uint32_t lw_publish_retries(const struct lw_delivery *delivery);
 void lw_assignment_on_event(struct lw_link *link, const struct lw_event *event);
 /* After a step's events: commits and answers what is being revoked. */
 void lw_assignment_continue(struct lw_link *link);
+void lw_assignment_init(struct lw_dispatcher *dispatcher);
 void lw_assignment_init_link(struct lw_link *link);
 /* Frees an ended partition once nothing of it is held. */
 void lw_assignment_release(struct lw_partition *partition);
@@ -229,6 +232,8 @@ bool lw_assignment_open(struct lw_delivery *delivery);
 void lw_assignment_stash(struct lw_delivery *delivery, bool is_opened);
 /* The end of the log was seen: positions below it that hold no message are done. */
 void lw_assignment_close_tail(struct lw_partition *partition);
+/* Tries stashed deliveries and receiving again after a while: there was no memory for them. */
+void lw_assignment_wait_for_memory(struct lw_dispatcher *dispatcher);
 /* The window moved: stashed deliveries may go on. */
 void lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition);
 

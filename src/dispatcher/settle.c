@@ -75,7 +75,8 @@ lw_settle_flush(struct lw_dispatcher *dispatcher)
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         struct lw_link *link = dispatcher->links[i];
         flush_finished(dispatcher, link);
-        if (link->completed >= dispatcher->options.commit_count && !link->is_committing) {
+        if (link->completed >= dispatcher->options.commit_count && !link->is_committing &&
+            !dispatcher->is_taking_events) {
             lw_settle_commit(link);
         }
     }

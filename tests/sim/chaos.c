@@ -78,9 +78,6 @@ inject(struct world *world)
     if (fault.kind == LW_MEMORY_FAIL_COMMIT) {
         fault.status = LW_STATUS_UNAVAILABLE;
     }
-    if (fault.kind == LW_MEMORY_LOSE_ACK) {
-        oracle_allow_duplicates(world->oracle, fault.count);
-    }
     (void)lw_memory_hub_inject(world->hub, &fault);
 }
 
