@@ -8,6 +8,7 @@
 #include "tests/engines/programs_world.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 struct lw_programs_options
 programs_options(const char *script, const char *how)
@@ -38,4 +39,33 @@ programs_create(struct world *world, const struct lw_programs_options *options)
                                                options, &world->engine),
                      LW_STATUS_OK);
     assert_int_equal(world->engine->ops->start(world->engine, NULL), LW_STATUS_OK);
+}
+
+struct world *
+programs_open_world(const char *script, const char *how, const char *argument,
+                    struct lw_programs_options *over)
+{
+    struct world *world = world_create();
+    struct lw_programs_options options = programs_options(script, how);
+    const char *program[7] = { NULL };
+    if (over) {
+        over->program = options.program;
+        options = *over;
+    }
+    for (size_t i = 0; options.program[i]; i++) {
+        program[i] = options.program[i];
+        program[i + 1] = argument;
+    }
+    options.program = program;
+    programs_create(world, &options);
+    return world;
+}
+
+const char *
+programs_marker(void)
+{
+    static char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/laneway-test-%d", (int)getpid());
+    (void)unlink(path);
+    return path;
 }
