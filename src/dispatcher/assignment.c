@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 
+#define MEMORY_RETRY_NS (100 * LW_MS)
+
 struct lw_revoke {
     struct lw_list link;
     uint64_t generation;
@@ -42,6 +44,9 @@ lw_assignment_stash(struct lw_delivery *delivery, bool is_opened)
     partition->stash_count++;
     partition->is_window_full = true;
     lw_partition_update(partition);
+    if (is_opened) {
+        lw_assignment_wait_for_memory(lw_stream_of(delivery)->dispatcher);
+    }
 }
 
 /* A position that this ownership saw before: the client gave it twice. Nothing is owed. */
@@ -72,8 +77,11 @@ lw_assignment_open(struct lw_delivery *delivery)
     }
     if (status == LW_STATUS_ALREADY) {
         drop_duplicate(delivery);
-    } else {
-        lw_assignment_stash(delivery, false);
+        return false;
+    }
+    lw_assignment_stash(delivery, false);
+    if (status == LW_STATUS_NO_MEMORY) {
+        lw_assignment_wait_for_memory(lw_stream_of(delivery)->dispatcher);
     }
     return false;
 }
@@ -105,6 +113,9 @@ unstash_first(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
         (void)lw_offsets_safe(&partition->offsets);
         status = lw_offsets_open(&partition->offsets, delivery->message.position);
     }
+    if (status == LW_STATUS_NO_MEMORY) {
+        lw_assignment_wait_for_memory(dispatcher);
+    }
     if (status != LW_STATUS_OK && status != LW_STATUS_ALREADY) {
         return false;
     }
@@ -116,6 +127,7 @@ unstash_first(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
     } else if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
         lw_queue_push_front(&partition->stash, &delivery->link);
         partition->stash_count++;
+        lw_assignment_wait_for_memory(dispatcher);
         return false;
     }
     return true;
@@ -137,6 +149,40 @@ lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *par
     }
     partition->is_window_full = false;
     lw_partition_update(partition);
+}
+
+/* -- lack of memory ---------------------------------------------------------------------------- */
+
+void
+lw_assignment_wait_for_memory(struct lw_dispatcher *dispatcher)
+{
+    if (!lw_timer_is_armed(&dispatcher->memory_timer)) {
+        lw_timers_arm(&dispatcher->host->timers, &dispatcher->memory_timer,
+                      dispatcher->host->now + MEMORY_RETRY_NS);
+    }
+}
+
+static void
+on_memory_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_dispatcher *dispatcher = LW_CONTAINER(timer, struct lw_dispatcher, memory_timer);
+    (void)now;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_list *head = &dispatcher->streams[i]->subscription.partitions;
+        for (struct lw_list *node = head->next; node != head;) {
+            struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+            node = node->next;
+            if (partition->stash.first) {
+                lw_assignment_unstash(dispatcher, partition);
+            }
+        }
+    }
+}
+
+void
+lw_assignment_init(struct lw_dispatcher *dispatcher)
+{
+    lw_timer_init(&dispatcher->memory_timer, on_memory_timer);
 }
 
 /* -- partitions come ------------------------------------------------------------------------- */

@@ -15,22 +15,13 @@ lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
     direct->stream = stream;
     direct->handler = is_on ? engine->direct : NULL;
     direct->user = engine->direct_user;
+    /* A lane outlives ownerships, so what counts is the whole stream. */
+    direct->is_empty = stream->subscription.limits.count == 0;
     direct->now = dispatcher->host->now;
     direct->deadline =
         engine->direct_timeout_ns ? direct->now + engine->direct_timeout_ns : LW_NEVER;
     direct->count = 0;
     direct->bytes = 0;
-}
-
-/*
- * Nothing of the stream is queued, runs, is parked or publishes: no lane can be taken, whatever
- * its key. A lane outlives ownerships, so the counts are those of the whole stream.
- */
-static inline bool
-is_stream_empty(const struct lw_subscription *subscription)
-{
-    return (subscription->queued | subscription->running | subscription->parked |
-            subscription->publishing) == 0;
 }
 
 bool
@@ -39,8 +30,7 @@ lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition
 {
     struct lw_subscription *subscription = &direct->stream->subscription;
     struct lw_bytes key;
-    if (__builtin_expect(is_stream_empty(subscription), 1) ||
-        !lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
+    if (!lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
         return true;
     }
     const struct lw_lane *lane = lw_lanes_find(&direct->dispatcher->scheduler.lanes,
@@ -48,8 +38,11 @@ lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition
     return lane && lane->place == LW_LANE_IDLE;
 }
 
-/* The state that the ordinary way would have made by now: held, open, in its lane, in a slot. */
-static void
+/*
+ * The state that the ordinary way would have made by now: held, open, in its lane, in a slot.
+ * False without memory for its lane: then it was not run, and waits.
+ */
+static bool
 become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
                 struct lw_delivery *delivery)
 {
@@ -57,7 +50,6 @@ become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
     struct lw_subscription *subscription = &direct->stream->subscription;
     struct lw_bytes key;
     lw_dispatcher_begin(direct->dispatcher, direct->stream, partition, delivery);
-    delivery->attempt = 1;
     delivery->is_late = false;
     enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
     lw_assert(status == LW_STATUS_OK);
@@ -65,19 +57,26 @@ become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
     if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
         delivery->lane =
             lw_lanes_find(&scheduler->lanes, subscription, partition->place, key);
-    }
-    if (delivery->lane) {
+        if (!delivery->lane) {
+            lw_assignment_stash(delivery, true);
+            return false;
+        }
         delivery->lane->place = LW_LANE_BUSY;
     }
+    delivery->attempt = 1;
     lw_scheduler_take_slot(scheduler, subscription);
     lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING);
+    return true;
 }
 
 void
 lw_direct_adopt(struct lw_direct *direct, struct lw_partition *partition,
                 struct lw_delivery *delivery, enum lw_verdict verdict)
 {
-    become_ordinary(direct, partition, delivery);
+    direct->is_empty = false;
+    if (!become_ordinary(direct, partition, delivery)) {
+        return;
+    }
     /* PENDING, or no verdict at all, is a mistake of a blocking handler: an error. */
     delivery->verdict = (uint8_t)((unsigned)verdict <= LW_ERROR ? verdict : LW_ERROR);
     direct->stream->counters.started++;

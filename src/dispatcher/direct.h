@@ -23,12 +23,16 @@ struct lw_direct {
     void *user;
     uint64_t now;
     uint64_t deadline;
+    bool is_empty;  /* nothing of the stream is in hand but this batch: no lane is taken */
     uint32_t count; /* done so far */
     uint64_t bytes;
     struct lw_message *done[LW_RECEIVE_BATCH];
 };
 
-/* may_start: no other stream could be received and chosen before this one. */
+/*
+ * Before the batch is charged. may_start: no other stream could be received and chosen before
+ * this one.
+ */
 void lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
                      struct lw_stream *stream, bool may_start);
 /* Settles the books of the batch. */
@@ -46,10 +50,10 @@ lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
               struct lw_delivery *delivery)
 {
     if (!direct->handler || !partition->is_plain ||
-        !lw_offsets_may_pass(&partition->offsets, delivery->message.position)) {
-        return false;
-    }
-    if (!lw_direct_is_lane_idle(direct, partition, delivery)) {
+        !lw_offsets_may_pass(&partition->offsets, delivery->message.position) ||
+        (__builtin_expect(!direct->is_empty, 0) &&
+         !lw_direct_is_lane_idle(direct, partition, delivery))) {
+        direct->is_empty = false;
         return false;
     }
     delivery->subscription = &direct->stream->subscription;

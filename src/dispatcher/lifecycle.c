@@ -53,6 +53,7 @@ lw_dispatcher_init(struct lw_dispatcher *dispatcher, struct lw_host *host, int w
     lw_completions_init(&dispatcher->completions, host, wake_fd);
     dispatcher->drain_deadline = LW_NEVER;
     lw_shutdown_init(dispatcher);
+    lw_assignment_init(dispatcher);
     return LW_STATUS_OK;
 }
 
@@ -92,6 +93,7 @@ lw_dispatcher_deinit(struct lw_dispatcher *dispatcher)
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->stall_timer);
+    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->memory_timer);
     destroy_parts(dispatcher);
     if (dispatcher->deliveries.chunks) {
         destroy_outcomes(dispatcher);
