@@ -14,7 +14,7 @@ on_turn(struct lw_turn *turn, uint64_t now)
     struct lw_outage *outage = LW_CONTAINER(turn, struct lw_outage, turn);
     struct lw_dispatcher *dispatcher = outage->dispatcher;
     uint64_t due = LW_NEVER;
-    if (dispatcher->phase != LW_PHASE_RUNNING) {
+    if (dispatcher->phase != LW_PHASE_RUNNING || outage->has_ended) {
         return LW_NEVER;
     }
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {

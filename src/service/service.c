@@ -272,20 +272,6 @@ start(struct lw_service *service, struct lw_error *ret_error)
     return status;
 }
 
-enum lw_status
-lw_service_begin(struct lw_service *service, struct lw_error *ret_error)
-{
-    switch (note_driver(service)) {
-    case LW_SERVICE_NEW:
-        return start(service, ret_error);
-    case LW_SERVICE_ACTIVE:
-        return LW_STATUS_OK;
-    case LW_SERVICE_ENDED:
-        break;
-    }
-    return LW_STATUS_CLOSED;
-}
-
 static void
 note_end(struct lw_service *service)
 {
@@ -302,6 +288,21 @@ note_end(struct lw_service *service)
             "the drain deadline passed while handlers on threads are still running");
         say_end(service, status, &error);
     }
+}
+
+enum lw_status
+lw_service_begin(struct lw_service *service, struct lw_error *ret_error)
+{
+    switch (note_driver(service)) {
+    case LW_SERVICE_NEW:
+        return start(service, ret_error);
+    case LW_SERVICE_ACTIVE:
+        note_end(service);
+        return service->state == LW_SERVICE_ENDED ? LW_STATUS_CLOSED : LW_STATUS_OK;
+    case LW_SERVICE_ENDED:
+        break;
+    }
+    return LW_STATUS_CLOSED;
 }
 
 bool
