@@ -389,6 +389,8 @@ a_handler_that_never_answers_rightly_is_down_and_charges_nobody(void **state)
     world_wait_results(world, 1);
     assert_true(delivery->outcome->is_uncharged);
     assert_true(world->engine->is_down);
+    assert_string_equal(world->engine->down_error.code, "E0603");
+    assert_non_null(strstr(world->engine->down_error.message, "\"obey\" breaks the protocol"));
     assert_non_null(strstr(world->engine->down_error.message, "which is not open"));
     world_destroy(world);
 }

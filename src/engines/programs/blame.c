@@ -189,6 +189,7 @@ fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
     char why[240];
     char last[LW_PROGRAMS_LAST_LINES * LW_PROGRAMS_LAST_BYTES];
     bool is_exit = end->cause == LW_PROGRAMS_BY_ITSELF;
+    bool is_broken = end->was_ready && end->cause == LW_PROGRAMS_BY_PROTOCOL;
     const char *when = !is_exit         ? ""
                        : end->was_ready ? " right after it was ready"
                                         : " before its first answer";
@@ -196,7 +197,13 @@ fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
                                                             : end->why;
     (void)snprintf(why, sizeof why, "%s%s", what, when);
     lw_programs_output_last(&worker->log, LW_PROGRAMS_LAST_LINES, last, sizeof last);
-    lw_programs_fail_start(programs, why, last);
+    struct lw_programs_failure failure = {
+        .code = is_broken ? "E0603" : "E0602",
+        .what = is_broken ? "breaks the protocol" : "cannot start",
+        .why = why,
+        .last = last,
+    };
+    lw_programs_fail(programs, &failure);
 }
 
 void

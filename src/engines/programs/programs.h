@@ -73,8 +73,15 @@ void lw_programs_on_memory_timer(struct lw_timer *timer, uint64_t now);
 /* -- supply.c -- */
 /* Starts what may be started now. */
 void lw_programs_start_workers(struct lw_programs *programs);
-/* The program cannot start, or did nothing: nobody is charged, and it is tried again later. */
-void lw_programs_fail_start(struct lw_programs *programs, const char *why, const char *last);
+/* Why a program is of no use now. */
+struct lw_programs_failure {
+    const char *code; /* of the catalogue of errors */
+    const char *what; /* "cannot start" */
+    const char *why;
+    const char *last; /* lines of its output, "" none */
+};
+/* It cannot start, or did nothing right: nobody is charged, and it is tried again later. */
+void lw_programs_fail(struct lw_programs *programs, const struct lw_programs_failure *failure);
 void lw_programs_on_start_timer(struct lw_timer *timer, uint64_t now);
 
 /* -- blame.c -- */

@@ -40,33 +40,44 @@ write_command(const struct lw_programs *programs, char *out, size_t size)
 }
 
 static void
-set_down(struct lw_programs *programs, const char *why, const char *last, uint64_t wait_ns)
+write_error(struct lw_programs *programs, const struct lw_programs_failure *failure,
+            const char *wait)
 {
     char command[200];
-    char wait[32];
     char who[180];
+    bool has_one = programs->pipeline != NULL;
     struct lw_error *error = &programs->engine.down_error;
     write_command(programs, command, sizeof command);
-    lw_text_from_duration_ms((int64_t)(wait_ns / LW_MS), wait, sizeof wait);
-    lw_error_set(error, LW_STATUS_UNAVAILABLE, "E0602", "handler \"%s\" cannot start: %s: %s",
-                 programs->name, command, why);
-    (void)snprintf(who, sizeof who, "%s%.150s %s", programs->pipeline ? "pipeline " : "",
-                   programs->pipeline ? programs->pipeline : "its pipelines",
-                   programs->pipeline ? "is" : "are");
+    (void)snprintf(who, sizeof who, "%s%.150s %s", has_one ? "pipeline " : "",
+                   has_one ? programs->pipeline : "its pipelines", has_one ? "is" : "are");
+    lw_error_set(error, LW_STATUS_UNAVAILABLE, failure->code, "handler \"%s\" %s: %s: %s",
+                 programs->name, failure->what, command, failure->why);
     lw_error_help(error,
                   "%s paused until it starts; 0 messages were consumed by this. "
                   "Next try in %s.%s%s",
-                  who, wait, last[0] ? " Last output of the program:\n" : "", last);
+                  who, wait, failure->last[0] ? " Last output of the program:\n" : "",
+                  failure->last);
     error->is_retriable = true;
+}
+
+static void
+set_down(struct lw_programs *programs, const struct lw_programs_failure *failure,
+         uint64_t wait_ns)
+{
+    char wait[32];
+    struct lw_error *error = &programs->engine.down_error;
+    lw_text_from_duration_ms((int64_t)(wait_ns / LW_MS), wait, sizeof wait);
+    write_error(programs, failure, wait);
     programs->engine.is_down = true;
     programs->engine.has_changed = true;
     lw_host_log(programs->engine.host, LW_LOG_ERROR, "handler.down", error->message,
-                "code=E0602 handler=%s next_try=%s help=%s", programs->name, wait, error->help);
+                "code=%s handler=%s next_try=%s help=%s", error->code, programs->name, wait,
+                error->help);
 }
 
 /* Nobody is charged: with no ready worker, what is here goes back and the engine is down. */
 void
-lw_programs_fail_start(struct lw_programs *programs, const char *why, const char *last)
+lw_programs_fail(struct lw_programs *programs, const struct lw_programs_failure *failure)
 {
     struct lw_host *host = programs->engine.host;
     uint32_t doublings = programs->failures < 5 ? programs->failures : 5;
@@ -79,10 +90,10 @@ lw_programs_fail_start(struct lw_programs *programs, const char *why, const char
     if (programs->is_proven) {
         lw_host_log(host, LW_LOG_WARN, "handler.start_failed",
                     "one of several workers cannot start", "handler=%s why=%s", programs->name,
-                    why);
+                    failure->why);
         return;
     }
-    set_down(programs, why, last, wait_ns);
+    set_down(programs, failure, wait_ns);
     lw_programs_give_back_all(programs, &programs->waiting, "the handler cannot start");
     lw_programs_give_back_all(programs, &programs->suspects, "the handler cannot start");
 }
@@ -100,8 +111,13 @@ start_one(struct lw_programs *programs, struct lw_programs_worker *worker)
         return true;
     }
     char text[128];
-    const char *why = strerror_r(failed, text, sizeof text);
-    lw_programs_fail_start(programs, why, "");
+    struct lw_programs_failure failure = {
+        .code = "E0602",
+        .what = "cannot start",
+        .why = strerror_r(failed, text, sizeof text),
+        .last = "",
+    };
+    lw_programs_fail(programs, &failure);
     return false;
 }
 
