@@ -22,8 +22,8 @@ produce_one(struct world *world)
     snprintf(key, sizeof key, "k%u", sim_below(random, plan->key_count));
     bool has_key = !sim_chance(random, plan->keyless_percent);
     world->messages[id].topic = (uint8_t)topic;
-    struct lw_memory_item item =
-        lw_memory_item_of(plan->topics[topic].name, has_key ? key : NULL, NULL);
+    struct lw_memory_item item = lw_memory_item_of(plan->topics[topic].name,
+                                                   has_key ? key : NULL, NULL);
     item.value = (struct lw_bytes){ &id, sizeof id };
     if (plan->hub.mode == LW_MEMORY_INDIVIDUAL && sim_chance(random, 5)) {
         item.delay_ms = sim_between(random, 1, 2000);

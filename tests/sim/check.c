@@ -87,17 +87,16 @@ explain_held(const struct lw_stream *stream)
         if (lw_list_is_empty(&partition->held)) {
             continue;
         }
-        const struct lw_delivery *first =
-            LW_CONTAINER(partition->held.next, struct lw_delivery, held);
+        const struct lw_delivery *first = LW_CONTAINER(partition->held.next, struct lw_delivery,
+                                                       held);
         fprintf(stderr,
                 "    %s/%d generation %llu ended %d held %u stash %u full %d: first %lld %s "
                 "attempt %u verdict %d publishing %d timer %d\n",
-                partition->topic, partition->number,
-                (unsigned long long)partition->generation, partition->is_ended,
-                partition->held_count, partition->stash_count, partition->is_window_full,
-                (long long)first->message.position, lw_state_name((enum lw_state)first->state),
-                first->attempt, (int)first->verdict, first->publishing != NULL,
-                lw_timer_is_armed(&first->timer));
+                partition->topic, partition->number, (unsigned long long)partition->generation,
+                partition->is_ended, partition->held_count, partition->stash_count,
+                partition->is_window_full, (long long)first->message.position,
+                lw_state_name((enum lw_state)first->state), first->attempt, (int)first->verdict,
+                first->publishing != NULL, lw_timer_is_armed(&first->timer));
     }
 }
 
@@ -110,7 +109,8 @@ world_explain(struct world *world)
     explain_places(world);
     for (uint32_t i = 0; i < PLAN_MEMBERS_MAX; i++) {
         const struct member *member = &world->members[i];
-        for (uint32_t s = 0; member->state != MEMBER_ABSENT && s < world->plan.topic_count; s++) {
+        for (uint32_t s = 0; member->state != MEMBER_ABSENT && s < world->plan.topic_count;
+             s++) {
             const struct lw_stream *stream = member->dispatcher.streams[s];
             const struct lw_subscription *subscription = &stream->subscription;
             fprintf(stderr,

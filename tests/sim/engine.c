@@ -32,7 +32,8 @@ update_room(struct sim_engine *engine)
 static enum lw_verdict
 draw_verdict(const struct sim_engine *engine, struct lw_delivery *delivery)
 {
-    static const enum lw_verdict failures[] = { LW_RETRY, LW_ERROR, LW_DEAD, LW_DROP, LW_RETRY };
+    static const enum lw_verdict failures[] = { LW_RETRY, LW_ERROR, LW_DEAD, LW_DROP,
+                                                LW_RETRY };
     bool fails = sim_chance(engine->random, engine->plan->fail_percent);
     if (!fails || (engine->is_calm && delivery->attempt > 1)) {
         return LW_OK;
@@ -143,7 +144,8 @@ begin_task(struct sim_engine *engine, struct lw_delivery *delivery)
     lw_assert(task != NULL);
     task->delivery = delivery;
     task->verdict = draw_verdict(engine, delivery);
-    task->is_crash = !engine->is_calm && sim_chance(engine->random, engine->plan->crash_percent);
+    task->is_crash = !engine->is_calm &&
+                     sim_chance(engine->random, engine->plan->crash_percent);
     engine->running++;
     uint64_t duration = draw_duration(engine);
     if (duration == 0) {

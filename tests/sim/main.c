@@ -70,11 +70,12 @@ run_seed(uint64_t seed, bool is_verbose, struct totals *totals)
         const struct plan *plan = &world.plan;
         for (uint32_t i = 0; i < plan->topic_count; i++) {
             const struct lw_subscription_options *options = &plan->topics[i].options;
-            printf("subscription %u: priority %d ordering %d keyless %d concurrency %u flight %u "
-                   "in_place %d topic %s\n",
-                   i, options->priority, (int)options->ordering, (int)options->keyless,
-                   options->concurrency, options->max_in_flight, (int)options->retry.in_place,
-                   options->retry.topic ? options->retry.topic : "-");
+            printf(
+                "subscription %u: priority %d ordering %d keyless %d concurrency %u flight %u "
+                "in_place %d topic %s\n",
+                i, options->priority, (int)options->ordering, (int)options->keyless,
+                options->concurrency, options->max_in_flight, (int)options->retry.in_place,
+                options->retry.topic ? options->retry.topic : "-");
         }
         printf("mode %d sharing %d protocol %d slots %u room %u direct %d timeout %lld\n",
                (int)plan->hub.mode, (int)plan->hub.sharing, (int)plan->hub.protocol,
@@ -149,7 +150,8 @@ main(int argc, char **argv)
         } else if (value && strcmp(argv[i], "--seed") == 0) {
             single = argv[++i];
         } else {
-            fprintf(stderr, "usage: sim [--seeds N] [--from S] [--all] | --seed S [--verbose]\n");
+            fprintf(stderr,
+                    "usage: sim [--seeds N] [--from S] [--all] | --seed S [--verbose]\n");
             return 2;
         }
     }

@@ -38,8 +38,7 @@ on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, void *user)
 {
     struct member *member = user;
     struct world *world = member->world;
-    struct world_message *message =
-        &world->messages[world_id_of(delivery->message.value)];
+    struct world_message *message = &world->messages[world_id_of(delivery->message.value)];
     member->running--;
     bool is_charged = !delivery->outcome || !delivery->outcome->is_uncharged;
     message->has_returned |= is_charged;
@@ -79,9 +78,9 @@ world_begin_member(struct world *world, struct member *member)
                                         &member->broker, &error),
          &error);
     must(lw_dispatcher_add_broker(&member->dispatcher, member->broker, NULL), &error);
-    member->engine =
-        sim_engine_create(&world->virtual_host.host, &member->dispatcher.completions,
-                          &world->plan, &world->random, &hooks);
+    member->engine = sim_engine_create(&world->virtual_host.host,
+                                       &member->dispatcher.completions, &world->plan,
+                                       &world->random, &hooks);
     member->engine->is_calm = world->is_calm;
     must(lw_dispatcher_add_engine(&member->dispatcher, &member->engine->base), &error);
     add_streams(world, member);

@@ -45,7 +45,8 @@ plan_retry(struct plan *plan, struct lw_retry_options *retry, struct sim_random 
     retry->in_place_backoff = (struct lw_backoff_options){
         .initial_ms = sim_between(random, 0, 50), .multiplier = 2, .max_ms = 200, .jitter_ms = 5
     };
-    retry->backoff = (struct lw_backoff_options){ .initial_ms = 100, .multiplier = 4,
+    retry->backoff = (struct lw_backoff_options){ .initial_ms = 100,
+                                                  .multiplier = 4,
                                                   .max_ms = 400 };
     retry->allow_overtaking = true;
     if (has_topic) {

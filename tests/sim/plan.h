@@ -25,18 +25,18 @@ struct plan {
     uint32_t message_count;
     uint32_t key_count;
     uint32_t keyless_percent;
-    uint32_t engine_room;    /* tasks at once */
-    bool is_direct;          /* a blocking handler on the loop thread, all ok or retry */
+    uint32_t engine_room; /* tasks at once */
+    bool is_direct;       /* a blocking handler on the loop thread, all ok or retry */
     bool can_end_early;
-    bool is_observed;        /* false: the dispatcher takes its short path, no history */
-    int64_t timeout_ms;      /* of an attempt; 0 none */
+    bool is_observed;   /* false: the dispatcher takes its short path, no history */
+    int64_t timeout_ms; /* of an attempt; 0 none */
     int64_t handler_max_us;
-    uint32_t fail_percent;   /* of runs: any verdict but ok */
+    uint32_t fail_percent; /* of runs: any verdict but ok */
     uint32_t reply_percent;
     uint32_t hang_percent;
     uint32_t crash_percent;
-    int64_t chaos_ms;        /* for so long things go wrong */
-    uint32_t fault_percent;  /* of actions that are faults */
+    int64_t chaos_ms;       /* for so long things go wrong */
+    uint32_t fault_percent; /* of actions that are faults */
     bool has_kills;
     int64_t tiers_ms[PLAN_TIERS];
 };

@@ -73,8 +73,7 @@ place_in(struct world *world, struct world_topic *topic, int32_t partition)
     }
     uint32_t *place = &topic->places[partition];
     if (*place == WORLD_NO_PLACE) {
-        *place =
-            oracle_add_place(world->oracle, world->subscriptions[topic->subscription]);
+        *place = oracle_add_place(world->oracle, world->subscriptions[topic->subscription]);
         share_lanes(world, topic, partition);
     }
     return *place;
@@ -100,8 +99,7 @@ hash_event(struct world *world, const struct oracle_event *event)
     mix(world, (uint64_t)event->kind | (uint64_t)event->member << 8 |
                    (uint64_t)event->place << 16 | (uint64_t)event->attempt << 32 |
                    (uint64_t)event->detail << 48 | (uint64_t)event->action << 56);
-    mix(world, (event->generation - world->first_generation) << 32 ^
-                   (uint64_t)event->position);
+    mix(world, (event->generation - world->first_generation) << 32 ^ (uint64_t)event->position);
     mix(world, event->now);
 }
 
@@ -167,8 +165,8 @@ key_hash(const struct lw_delivery *delivery)
 static void
 tell_event(const struct oracle_event *event)
 {
-    static const char *const names[] = { "assigned", "received",  "started", "returned",
-                                         "judged",   "published", "settled", "dropped",
+    static const char *const names[] = { "assigned",  "received",  "started", "returned",
+                                         "judged",    "published", "settled", "dropped",
                                          "committed", "revoked" };
     printf("%12.6f m%u %-9s place %u gen %llu pos %lld attempt %u detail %d action %d\n",
            (double)(event->now - VIRTUAL_START) / 1e6, event->member, names[event->kind],

@@ -61,8 +61,7 @@ begin(struct world *world, uint64_t seed)
     world_watch_hub(world);
     add_subscriptions(world);
     world->first_generation = lw_broker_next_generation();
-    world->chaos_until =
-        world->virtual_host.host.now + (uint64_t)world->plan.chaos_ms * LW_MS;
+    world->chaos_until = world->virtual_host.host.now + (uint64_t)world->plan.chaos_ms * LW_MS;
     lw_timer_init(&world->action_timer, world_on_action);
     world_arm_action(world);
     world_begin_member(world, &world->members[0]);
@@ -112,8 +111,7 @@ check_committed(struct world *world)
         const struct plan_topic *topic = &world->plan.topics[i];
         for (int32_t p = 0; p < topic->partitions; p++) {
             int64_t end = lw_memory_hub_end(world->hub, topic->name, p);
-            int64_t committed =
-                lw_memory_hub_committed(world->hub, "g", topic->name, p, NULL);
+            int64_t committed = lw_memory_hub_committed(world->hub, "g", topic->name, p, NULL);
             uint64_t left = lw_memory_hub_backlog(world->hub, "g", topic->name);
             if (committed > end || left > 0) {
                 oracle_violation(world->oracle, ORACLE_LOST,

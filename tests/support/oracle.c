@@ -230,8 +230,9 @@ oracle_add_place(struct oracle *oracle, uint32_t subscription)
 {
     uint32_t index = oracle->place_count++;
     oracle->places = grown(oracle->places, index + 1, sizeof *oracle->places);
-    oracle->places[index] =
-        (struct place){ .subscription = subscription, .group = index, .committed = -1 };
+    oracle->places[index] = (struct place){ .subscription = subscription,
+                                            .group = index,
+                                            .committed = -1 };
     return index;
 }
 
@@ -634,12 +635,12 @@ check_priority(struct oracle *oracle, const struct oracle_event *event,
         bool is_full = other->concurrency > 0 && load->running >= other->concurrency;
         if (other->priority < subject->subscription->priority && load->fresh > 0 && !is_full &&
             !(oracle->is_blocked && oracle->is_blocked(oracle->user, event->member, i))) {
-            oracle_violation(oracle, ORACLE_P4,
-                             "member %u place %u position %lld of subscription %u started while "
-                             "subscription %u had %u waiting and %u running",
-                             event->member, event->place, (long long)event->position,
-                             oracle->places[event->place].subscription, i, load->fresh,
-                             load->running);
+            oracle_violation(
+                oracle, ORACLE_P4,
+                "member %u place %u position %lld of subscription %u started while "
+                "subscription %u had %u waiting and %u running",
+                event->member, event->place, (long long)event->position,
+                oracle->places[event->place].subscription, i, load->fresh, load->running);
             return;
         }
     }
@@ -768,6 +769,9 @@ on_settled(struct oracle *oracle, const struct oracle_event *event, struct subje
         blame(oracle, ORACLE_P5, event, "settled twice");
     }
     run->flags |= RUN_SETTLED | (is_final ? RUN_FINISHED : 0);
+    if (!is_final && subject->subscription->is_individual) {
+        oracle->report.duplicates_max++; /* the broker was asked to give it again, to anybody */
+    }
     if (is_final) {
         *flags_at(oracle, event->place, event->position) |= FLAG_DONE;
     }

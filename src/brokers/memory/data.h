@@ -86,7 +86,7 @@ struct lw_memory_group {
     struct lw_list members;
     struct lw_list offsets;
     enum lw_memory_group_state state;
-    bool is_due; /* a rebalance is wanted */
+    bool is_due;    /* a rebalance is wanted */
     uint64_t epoch; /* assignments so far; a commit belongs to one */
     uint64_t assign_at;
     struct lw_memory_source **targets; /* scratch: owner of each partition of one topic */
@@ -113,7 +113,7 @@ struct lw_memory_member {
     bool is_joined;
     bool is_expelled; /* overran a revoke; it does not know yet */
     bool is_leaving;
-    bool is_rejoining;    /* lost all; its commits mean nothing until it is assigned again */
+    bool is_rejoining;   /* lost all; its commits mean nothing until it is assigned again */
     uint32_t revokes;    /* REVOKING events without an answer */
     uint64_t revoke_due; /* then it is expelled */
     uint64_t expires_at; /* of a dead one */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The partitioner against the values of Kafka's own unit test of murmur2, so that a message with
- * a key lies here where every Kafka client would put it. The empty key's value was computed by
- * the same algorithm by hand.
+ * a key lies here where every Kafka client would put it. The value of the empty key is that of
+ * librdkafka's own test.
  */
 #include "tests/support/test.h"
 
