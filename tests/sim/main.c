@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim --seeds N [--from S]   runs N seeds, prints counts; exit 1 at the first violation
+ * sim --seeds N [--first S]   runs N seeds, prints counts; exit 1 at the first violation
  * sim --seed S [--verbose]   replays one seed (twice: the hash must be the same), prints its story
  *
  * A violation is printed with the seed that shows it; so is a failed assertion, since an abort
@@ -145,13 +145,13 @@ main(int argc, char **argv)
             goes_on = true;
         } else if (value && strcmp(argv[i], "--seeds") == 0) {
             count = strtoull(argv[++i], NULL, 10);
-        } else if (value && strcmp(argv[i], "--from") == 0) {
+        } else if (value && strcmp(argv[i], "--first") == 0) {
             from = strtoull(argv[++i], NULL, 10);
         } else if (value && strcmp(argv[i], "--seed") == 0) {
             single = argv[++i];
         } else {
             fprintf(stderr,
-                    "usage: sim [--seeds N] [--from S] [--all] | --seed S [--verbose]\n");
+                    "usage: sim [--seeds N] [--first S] [--all] | --seed S [--verbose]\n");
             return 2;
         }
     }

@@ -130,7 +130,7 @@ plan_init(struct plan *plan, struct sim_random *random)
         .commit_count = (uint32_t)sim_between(random, 1, 200),
         .random_seed = 1,
     };
-    plan->message_count = (uint32_t)sim_between(random, 200, 500);
+    plan->message_count = (uint32_t)sim_between(random, 250, 620);
     plan->key_count = (uint32_t)sim_between(random, 1, 12);
     plan->keyless_percent = sim_below(random, 30);
     plan->is_observed = !sim_chance(random, 20);

@@ -16,7 +16,7 @@
 #include "tests/support/virtual_host.h"
 
 enum {
-    WORLD_MESSAGES_MAX = 512,
+    WORLD_MESSAGES_MAX = 640,
     WORLD_TOPICS_MAX = 24,
     WORLD_POSITIONS_MAX = 1024,
     WORLD_NO_PLACE = UINT32_MAX

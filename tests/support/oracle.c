@@ -8,113 +8,12 @@
  * in any generation. What P4 asks: no better subscription of the member has a lane where something
  * was received, was never started, and has nothing before it, while it may start something.
  */
-#include "tests/support/oracle.h"
+#include "tests/support/oracle_state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    FLAG_PRODUCED = 1,
-    FLAG_DELETED = 2,
-    FLAG_SEEN = 4,
-    FLAG_DONE = 8,
-
-    RUN_RETURNED = 2,
-    RUN_RETRY_CONFIRMED = 4,
-    RUN_DEAD_CONFIRMED = 8,
-    RUN_SETTLED = 16,
-    RUN_FINISHED = 32, /* settled, and not to come again */
-    RUN_FRESH = 64,
-    RUN_RECEIVED = 128, /* at least once */
-    NONE = -1
-};
-
-/* One position in one ownership. */
-struct run {
-    uint8_t flags;
-    uint8_t open;    /* received and not over */
-    uint8_t running; /* more than one only without order */
-    uint32_t attempt;
-    int32_t key;  /* index in the seat's table */
-    int32_t next; /* in the key's queue, as an index of runs */
-};
-
-/* What of one key runs and waits at one member, over all places that share lanes. */
-struct lane {
-    struct lane *next;
-    uint64_t hash;
-    uint32_t group;
-    uint32_t running;
-    uint32_t held;    /* started and not over, in any generation: they have the lane */
-    uint32_t waiting; /* queues whose first was never started */
-    bool is_fresh;    /* something waits and nothing has the lane: it may start */
-};
-
-/* One key at one seat: the queue of what was received and is not over. */
-struct key {
-    uint64_t hash;
-    uint64_t generation; /* of the queue */
-    int32_t head;
-    int32_t tail;
-    struct lane *lane; /* NULL: not used */
-    bool is_waiting;
-};
-
-struct ownership {
-    struct ownership *older;
-    uint64_t generation;
-    int64_t base; /* position of runs[0] */
-    struct run *runs;
-    int64_t count;
-    int64_t capacity;
-    int64_t low; /* nothing below is open */
-    uint64_t open;
-    bool is_ended;
-};
-
-/* A member at a place. */
-struct seat {
-    struct ownership *ownership;
-    struct key *keys;
-    uint32_t key_count;
-    uint32_t key_capacity; /* a power of two */
-    uint32_t member;
-    uint32_t place;
-};
-
-struct place {
-    uint32_t subscription;
-    uint32_t group; /* the place whose lanes it uses */
-    uint8_t *flags;
-    int64_t count;
-    int64_t capacity;
-    int64_t committed; /* -1 none */
-    int64_t checked;   /* all below that exist are done */
-    struct seat *seats[ORACLE_MEMBERS_MAX];
-};
-
-/* A subscription at a member. */
-struct load {
-    uint32_t fresh;
-    uint32_t running;
-};
-
-struct oracle {
-    struct oracle_report report;
-    struct oracle_subscription *subscriptions;
-    uint32_t subscription_count;
-    struct place *places;
-    uint32_t place_count;
-    struct load *loads; /* by member * subscription_count + subscription */
-    struct lane *lanes[ORACLE_MEMBERS_MAX];
-    bool is_dead[ORACLE_MEMBERS_MAX];
-    uint64_t allowed;
-    uint64_t now;
-    bool (*is_blocked)(void *user, uint32_t member, uint32_t subscription);
-    void *user;
-};
 
 static void *
 grown(void *pointer, int64_t capacity, size_t size)
@@ -328,89 +227,6 @@ oracle_allow_duplicates(struct oracle *oracle, uint64_t count)
     oracle->allowed += count;
 }
 
-/* -- Keys ------------------------------------------------------------------------------------------ */
-
-static struct load *
-load_of(struct oracle *oracle, const struct seat *seat)
-{
-    uint32_t subscription = oracle->places[seat->place].subscription;
-    return &oracle->loads[seat->member * oracle->subscription_count + subscription];
-}
-
-static struct key *
-probe(struct key *keys, uint32_t capacity, uint64_t hash)
-{
-    uint64_t mixed = hash * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(mixed >> 32) & (capacity - 1);
-    while (keys[at].lane && keys[at].hash != hash) {
-        at = (at + 1) & (capacity - 1);
-    }
-    return &keys[at];
-}
-
-/* Keys never leave the table, so their indexes hold until it grows; runs are renamed then. */
-static void
-grow_keys(struct seat *seat)
-{
-    uint32_t capacity = seat->key_capacity ? seat->key_capacity * 2 : 32;
-    struct key *keys = calloc(capacity, sizeof *keys);
-    if (!keys) {
-        abort();
-    }
-    for (uint32_t i = 0; i < seat->key_capacity; i++) {
-        if (seat->keys[i].lane) {
-            *probe(keys, capacity, seat->keys[i].hash) = seat->keys[i];
-        }
-    }
-    for (struct ownership *at = seat->ownership; at; at = at->older) {
-        for (int64_t i = 0; i < at->count; i++) {
-            if (at->runs[i].key != NONE) {
-                uint64_t hash = seat->keys[at->runs[i].key].hash;
-                at->runs[i].key = (int32_t)(probe(keys, capacity, hash) - keys);
-            }
-        }
-    }
-    free(seat->keys);
-    seat->keys = keys;
-    seat->key_capacity = capacity;
-}
-
-static struct lane *
-find_lane(struct oracle *oracle, const struct seat *seat, uint64_t hash)
-{
-    uint32_t group = oracle->places[seat->place].group;
-    struct lane **first = &oracle->lanes[seat->member];
-    for (struct lane *lane = *first; lane; lane = lane->next) {
-        if (lane->hash == hash && lane->group == group) {
-            return lane;
-        }
-    }
-    struct lane *lane = calloc(1, sizeof *lane);
-    if (!lane) {
-        abort();
-    }
-    lane->hash = hash;
-    lane->group = group;
-    lane->next = *first;
-    *first = lane;
-    return lane;
-}
-
-static int32_t
-find_key(struct oracle *oracle, struct seat *seat, uint64_t hash)
-{
-    if (seat->key_count * 2 >= seat->key_capacity) {
-        grow_keys(seat);
-    }
-    struct key *key = probe(seat->keys, seat->key_capacity, hash);
-    if (!key->lane) {
-        *key = (struct key){ .hash = hash, .head = NONE, .tail = NONE };
-        key->lane = find_lane(oracle, seat, hash);
-        seat->key_count++;
-    }
-    return (int32_t)(key - seat->keys);
-}
-
 /* The order's key of an event; false when nothing orders it. */
 static bool
 order_of(const struct oracle_subscription *subscription, const struct oracle_event *event,
@@ -427,73 +243,6 @@ order_of(const struct oracle_subscription *subscription, const struct oracle_eve
         return event->key_hash != 0 || !subscription->is_keyless_loose;
     }
     return false;
-}
-
-static void
-update_lane(struct load *load, struct lane *lane)
-{
-    bool is_fresh = lane->waiting > 0 && lane->held == 0;
-    if (is_fresh != lane->is_fresh) {
-        lane->is_fresh = is_fresh;
-        load->fresh += is_fresh ? 1 : UINT32_MAX;
-    }
-}
-
-/* Looks again whether the first of the key's queue waits for its first start. */
-static void
-update_key(struct oracle *oracle, struct seat *seat, struct key *key)
-{
-    const struct ownership *ownership = seat->ownership;
-    bool is_live = !ownership->is_ended && key->generation == ownership->generation;
-    bool is_waiting = is_live && key->head != NONE && ownership->runs[key->head].attempt == 0 &&
-                      ownership->runs[key->head].open > 0;
-    if (is_waiting != key->is_waiting) {
-        key->is_waiting = is_waiting;
-        key->lane->waiting += is_waiting ? 1 : UINT32_MAX;
-    }
-    update_lane(load_of(oracle, seat), key->lane);
-}
-
-/* Without order each waits for itself. */
-static void
-stale_fresh(struct oracle *oracle, struct seat *seat, struct run *run)
-{
-    if (run->flags & RUN_FRESH) {
-        run->flags &= (uint8_t)~RUN_FRESH;
-        load_of(oracle, seat)->fresh--;
-    }
-}
-
-static void
-push_key(struct oracle *oracle, struct seat *seat, int32_t index, int32_t at)
-{
-    struct key *key = &seat->keys[index];
-    struct ownership *ownership = seat->ownership;
-    if (key->generation != ownership->generation) {
-        key->generation = ownership->generation;
-        key->head = key->tail = NONE;
-    }
-    ownership->runs[at].next = NONE;
-    if (key->head == NONE) {
-        key->head = at;
-    } else {
-        ownership->runs[key->tail].next = at;
-    }
-    key->tail = at;
-    update_key(oracle, seat, key);
-}
-
-/* Takes what is over from the front; what was given back in the middle goes when it comes. */
-static void
-trim_key(struct oracle *oracle, struct seat *seat, struct key *key)
-{
-    const struct ownership *ownership = seat->ownership;
-    if (!ownership->is_ended && key->generation == ownership->generation) {
-        while (key->head != NONE && ownership->runs[key->head].open == 0) {
-            key->head = ownership->runs[key->head].next;
-        }
-    }
-    update_key(oracle, seat, key);
 }
 
 /* -- Ownerships -------------------------------------------------------------------------------------- */
@@ -556,11 +305,11 @@ end_ownership(struct oracle *oracle, struct seat *seat, struct ownership *owners
         bool is_covered = is_individual ? (run->flags & RUN_FINISHED) != 0
                                         : ownership->base + i < place->committed;
         oracle->report.duplicates_max += (run->flags & RUN_RECEIVED) && !is_covered;
-        stale_fresh(oracle, seat, run);
+        oracle_stale_fresh(oracle, seat, run);
     }
     for (uint32_t i = 0; i < seat->key_capacity; i++) {
         if (seat->keys[i].is_waiting) {
-            update_key(oracle, seat, &seat->keys[i]);
+            oracle_update_key(oracle, seat, &seat->keys[i]);
         }
     }
 }
@@ -613,11 +362,11 @@ on_received(struct oracle *oracle, const struct oracle_event *event, struct subj
     *run = (struct run){ .flags = kept | RUN_RECEIVED, .open = 1, .key = NONE, .next = NONE };
     uint64_t hash = 0;
     if (order_of(subject->subscription, event, &hash)) {
-        int32_t key = find_key(oracle, subject->seat, hash);
+        int32_t key = oracle_find_key(oracle, subject->seat, hash);
         run = run_at(subject->ownership, event->position);
         run->key = key;
-        push_key(oracle, subject->seat, key,
-                 (int32_t)(event->position - subject->ownership->base));
+        oracle_push_key(oracle, subject->seat, key,
+                        (int32_t)(event->position - subject->ownership->base));
     } else {
         run->flags |= RUN_FRESH;
         subject->load->fresh++;
@@ -676,14 +425,14 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
     }
     check_order(oracle, event, subject);
     check_priority(oracle, event, subject);
-    stale_fresh(oracle, subject->seat, run);
+    oracle_stale_fresh(oracle, subject->seat, run);
     bool is_first = run->attempt == 0;
     run->attempt = event->attempt;
     if (run->key != NONE) {
         struct key *key = &subject->seat->keys[run->key];
         key->lane->running++;
         key->lane->held += is_first;
-        update_key(oracle, subject->seat, key);
+        oracle_update_key(oracle, subject->seat, key);
     }
     run->running++;
     if (run->open == 1) { /* else it is not told which of them returned */
@@ -722,11 +471,11 @@ close_run(struct oracle *oracle, const struct oracle_event *event, struct subjec
     if (run->open > 0) {
         return;
     }
-    stale_fresh(oracle, subject->seat, run);
+    oracle_stale_fresh(oracle, subject->seat, run);
     if (run->key != NONE) {
         struct key *key = &subject->seat->keys[run->key];
         key->lane->held -= run->attempt > 0;
-        trim_key(oracle, subject->seat, key);
+        oracle_trim_key(oracle, subject->seat, key);
     }
 }
 
@@ -886,7 +635,7 @@ oracle_record(struct oracle *oracle, const struct oracle_event *event)
     bool is_about_one = event->kind != LW_HISTORY_COMMITTED &&
                         event->kind != LW_HISTORY_REVOKED;
     subject.run = is_about_one ? run_at(subject.ownership, event->position) : NULL;
-    subject.load = load_of(oracle, subject.seat);
+    subject.load = oracle_load_of(oracle, subject.seat);
     subject.subscription = &oracle->subscriptions[oracle->places[event->place].subscription];
     if (is_about_one && !subject.run) {
         blame(oracle, ORACLE_P6, event, "below the position of its assignment");
