@@ -241,7 +241,7 @@ lw_connect_print(const struct lw_connect *connect, struct lw_text *out)
             if (item->error.help[0]) {
                 lw_text_format(out, "    help: %s\n", item->error.help);
             }
-        } else if (item->config->kind == LW_CONFIG_MEMORY) {
+        } else if (item->config->kind != LW_CONFIG_KAFKA) {
             lw_text_append(out, "in memory: topics are made on first use\n");
         } else {
             lw_text_format(out, "connected: %s\n", item->config->url);

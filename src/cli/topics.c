@@ -73,7 +73,7 @@ action_of(const struct topics *topics, size_t index)
     if (topics->is_made && topics->is_made[index]) {
         return "created";
     }
-    if (need->broker->kind == LW_CONFIG_MEMORY) {
+    if (need->broker->kind != LW_CONFIG_KAFKA) {
         return "made on first use";
     }
     if (need->partitions < 0) {
@@ -139,7 +139,7 @@ make(struct topics *topics, struct lw_connect_broker *broker, bool sources, stru
 {
     struct lw_error error = { 0 };
     if (!broker->broker || broker->error.status != LW_STATUS_OK ||
-        broker->config->kind == LW_CONFIG_MEMORY) {
+        broker->config->kind != LW_CONFIG_KAFKA) {
         return;
     }
     fill_batch(topics, broker->config, sources, batch);

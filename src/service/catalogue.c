@@ -166,8 +166,10 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0412", "the client refuses a value",
       "The property exists, but not with this value (or the value would do harm here).",
       "Write a value that the client takes." },
-    { "E0413", "no client, no properties", "The memory broker has no client library.",
-      "Leave the properties out." },
+    { "E0413", "the memory broker has no such property",
+      "The broker inside the process has mode (position or individual), sharing (shared or "
+      "exclusive), protocol (eager or cooperative) and partitions, and none for consumers.",
+      "Leave the property out." },
     { "E0501", "a broker cannot be used",
       "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway "
       "keeps "
@@ -263,7 +265,9 @@ static const struct lw_catalogue_entry entries[] = {
       "run again.",
       "Raise drain_timeout, or lower the handler's timeout." },
     { "W0307", "redeliver means in place here",
-      "Kafka cannot take one message back, so it is run again in place.",
+      "Kafka (and the memory broker in its usual mode) cannot take one message back, so it is "
+      "run "
+      "again in place.",
       "Say on_error: retry, which is the same and says so." },
     { "W0308", "an option has no effect",
       "The option is known, but nothing here makes use of it.", "Leave it out." },

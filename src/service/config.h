@@ -59,7 +59,11 @@ struct lw_config_service {
     bool logs_keys;
 };
 
-enum lw_config_broker_kind { LW_CONFIG_KAFKA, LW_CONFIG_MEMORY };
+enum lw_config_broker_kind {
+    LW_CONFIG_KAFKA,
+    LW_CONFIG_MEMORY,           /* settles by position, as Kafka does */
+    LW_CONFIG_MEMORY_INDIVIDUAL /* properties: { mode: individual } */
+};
 
 struct lw_config_broker {
     const char *name;
@@ -159,6 +163,7 @@ struct lw_config_traits {
     bool has_nack;           /* gives one message back */
     bool has_tiers;          /* delays by topics of their own */
     const char *dead_letter; /* "{topic}.dlq" */
+    const char *retry;       /* "{topic}.retry" */
 };
 const struct lw_config_traits *lw_config_traits(enum lw_config_broker_kind kind);
 /* How the subscription orders, the broker's default put in. */

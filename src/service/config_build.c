@@ -12,19 +12,26 @@
 #include "service/config_rows.h"
 #include "service/options.h"
 
-enum { SHOWN_BYTES_MAX = 80 };
+enum { SHOWN_BYTES_MAX = 80, NAME_CHARS_MAX = 64 };
 
 static const struct lw_config_traits traits[] = {
     [LW_CONFIG_KAFKA] = { .scheme = "kafka",
                           .ordering = LW_ORDERING_KEY,
                           .retries_in_place = true,
                           .has_tiers = true,
-                          .dead_letter = "{topic}.dlq" },
+                          .dead_letter = "{topic}.dlq",
+                          .retry = "{topic}.retry" },
     [LW_CONFIG_MEMORY] = { .scheme = "memory",
                            .ordering = LW_ORDERING_KEY,
                            .retries_in_place = true,
-                           .has_nack = true,
-                           .dead_letter = "{topic}.dlq" },
+                           .has_tiers = true,
+                           .dead_letter = "{topic}.dlq",
+                           .retry = "{topic}.retry" },
+    [LW_CONFIG_MEMORY_INDIVIDUAL] = { .scheme = "memory",
+                                      .ordering = LW_ORDERING_NONE,
+                                      .has_nack = true,
+                                      .dead_letter = "{topic}-{group}-DLQ",
+                                      .retry = "{topic}-{group}-RETRY" },
 };
 
 const struct lw_config_traits *
@@ -100,6 +107,27 @@ lw_config_build_unknown(struct lw_config_build *build, const struct lw_node *ref
     }
 }
 
+/* The name becomes a file name (the control socket) and part of client ids. */
+static void
+check_service_name(struct lw_config_build *build, const char *name)
+{
+    char shown[SHOWN_BYTES_MAX];
+    const struct lw_node *node = lw_node_at(build->config->root, "service.name");
+    bool is_fine = name[0] != '.' && strlen(name) <= NAME_CHARS_MAX;
+    for (const char *at = name; *at; at++) {
+        is_fine = is_fine && *at != '/' && (unsigned char)*at >= ' ' && *at != 0x7F;
+    }
+    if (is_fine || !node) {
+        return;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0117", &node->place,
+        "\"%s\" is not a name for a service", lw_node_shown(node, shown, sizeof(shown)));
+    lw_diagnostic_help(item,
+                       "it becomes part of a file's name: no \"/\", no \".\" in front, at "
+                       "most 64 characters");
+}
+
 void
 lw_config_build_service(struct lw_config_build *build)
 {
@@ -108,6 +136,7 @@ lw_config_build_service(struct lw_config_build *build)
     lw_option_init(lw_service_rows, service);
     lw_config_bind(lw_node_child(build->config->root, "service"), lw_service_rows, service,
                    build->arena);
+    check_service_name(build, service->dispatcher.name);
 }
 
 /* Appends a part of a list without the blanks around it, behind a comma; empty ones are dropped. */
@@ -176,12 +205,24 @@ is_memory(const char *url)
                              "._-")] == '\0';
 }
 
+static enum lw_config_broker_kind
+memory_kind(const struct lw_config_broker *broker)
+{
+    for (size_t i = 0; i < broker->property_count; i++) {
+        if (strcmp(broker->properties[i].name, "mode") == 0 &&
+            strcmp(broker->properties[i].value, "individual") == 0) {
+            return LW_CONFIG_MEMORY_INDIVIDUAL;
+        }
+    }
+    return LW_CONFIG_MEMORY;
+}
+
 static void
 read_url(struct lw_config_build *build, struct lw_config_broker *broker)
 {
     static const char scheme[] = "kafka://";
     if (is_memory(broker->url)) {
-        broker->kind = LW_CONFIG_MEMORY;
+        broker->kind = memory_kind(broker);
         return;
     }
     if (strncmp(broker->url, scheme, sizeof(scheme) - 1) == 0 &&

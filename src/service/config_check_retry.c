@@ -116,7 +116,8 @@ check_in_place(struct lw_config_build *build, const struct lw_config_pipeline *p
     const struct lw_node *own = lw_config_check_given(pipeline->node, "retry.in_place_backoff");
     if (lw_config_is_in_place(&whole)) {
         const struct lw_node *off = lw_config_check_given(pipeline->node, "retry.in_place");
-        lw_config_check_useless(build, retry->in_place == LW_NO ? off : NULL,
+        bool is_off = off && strcmp(off->text, "false") == 0;
+        lw_config_check_useless(build, is_off ? off : NULL,
                                 "without a retry topic, retries run in place");
         const struct lw_node *shared = lw_config_check_given(pipeline->node, "retry.backoff");
         lw_config_check_useless(build, own && !retry->topic ? shared : NULL,
@@ -224,7 +225,7 @@ check_redeliver(struct lw_config_build *build, const struct lw_config_pipeline *
         struct lw_place place = lw_node_whole(node);
         lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_NOTE, "W0307", &place,
-            "Kafka cannot take one message back: on_error: redeliver runs it again "
+            "this broker cannot take one message back: on_error: redeliver runs it again "
             "in place");
     }
 }

@@ -20,9 +20,10 @@ enum { NAME_BYTES_MAX = 160, SHOWN_BYTES_MAX = 80 };
 
 /* Variables that are read elsewhere, or that we set for handlers. */
 static const char *const other_variables[] = {
-    "CONFIG",     "URL",       "PROTOCOL",    "TOPIC",  "PARTITION", "OFFSET",       "KEY",
-    "ATTEMPT",    "TIMESTAMP", "MESSAGE_ID",  "FD",     "COLOR",     "TEST_STRICT",  "CACHE",
-    "BROKER_DIR", "REPLAY_MS", "WRITE_PAGES", "FAULTS", "HISTORY",   "BROKER_OWNER", NULL,
+    "CONFIG",       "URL",         "PROTOCOL",    "SERVICE", "HANDLER",   "TOPIC",
+    "PARTITION",    "OFFSET",      "KEY",         "ATTEMPT", "TIMESTAMP", "MESSAGE_ID",
+    "FD",           "HISTORY",     "TEST_STRICT", "CACHE",   "REPLAY_MS", "BROKER_DIR",
+    "BROKER_OWNER", "WRITE_PAGES", NULL,
 };
 
 struct override {

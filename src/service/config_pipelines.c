@@ -66,15 +66,23 @@ kind_of(const struct lw_config_pipeline *pipeline)
     return pipeline->broker ? pipeline->broker->kind : LW_CONFIG_KAFKA;
 }
 
-/* A retry topic by convention, when only what belongs to one is given. */
+/*
+ * A retry topic by convention, when only what belongs to one is given and nothing says that
+ * retries run in place. Without a topic `in_place: false` says nothing where that is the default.
+ */
 static void
 default_retry_topic(struct lw_config_pipeline *pipeline)
 {
     struct lw_retry_options *retry = &pipeline->common.retry;
+    const struct lw_config_traits *traits = lw_config_traits(kind_of(pipeline));
     bool is_wanted = lw_node_has(pipeline->node, "retry.max_retries") ||
                      lw_node_has(pipeline->node, "retry.tiers");
-    if (!retry->topic && retry->in_place == LW_NO && is_wanted) {
-        retry->topic = "{topic}.retry";
+    bool is_in_place = retry->in_place == LW_YES ||
+                       (retry->in_place == LW_DEFAULT && traits->retries_in_place);
+    if (!retry->topic && !is_in_place && is_wanted) {
+        retry->topic = traits->retry;
+    } else if (!retry->topic && retry->in_place == LW_NO && traits->retries_in_place) {
+        retry->in_place = LW_DEFAULT;
     }
 }
 

@@ -36,7 +36,7 @@ two_pipelines(const char *broker, const char *first, const char *second)
     static char text[4000];
     snprintf(text, sizeof(text),
              "version: 1\n"
-             "brokers: { main: { url: '%s' } }\n"
+             "brokers: { main: { url: %s } }\n"
              "handlers: { h: { builtin: echo } }\n"
              "pipelines:\n"
              "  p: { broker: main, handler: h, %s }\n"
@@ -44,6 +44,9 @@ two_pipelines(const char *broker, const char *first, const char *second)
              broker, first, second);
     return text;
 }
+
+/* A memory broker that acknowledges each message by itself. */
+static const char *const individual = "'memory:', properties: { mode: individual }";
 
 static void
 a_retry_topic_with_key_order_is_refused(void **state)
@@ -134,9 +137,9 @@ a_loop_through_another_pipeline_is_found(void **state)
 {
     (void)state;
     config_mentions(
-        two_pipelines(
-            "memory:", "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
-            "consumer: { group: g }, topics: [b], dead_letter: { topic: a }"),
+        two_pipelines("'memory:'",
+                      "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
+                      "consumer: { group: g }, topics: [b], dead_letter: { topic: a }"),
         "error[E0302]: dead letters of \"a\" go to \"b\", which is read here and leads "
         "back: they would go round for ever\n");
 }
@@ -146,7 +149,7 @@ reading_dead_letters_without_a_loop_is_fine(void **state)
 {
     (void)state;
     config_is_fine(two_pipelines(
-        "memory:", "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
+        "'memory:'", "consumer: { group: g }, topics: [a], dead_letter: { topic: b }",
         "consumer: { group: g }, topics: [b]"));
 }
 
@@ -155,7 +158,7 @@ one_group_must_not_read_a_topic_twice(void **state)
 {
     (void)state;
     config_says(
-        two_pipelines("memory:", "consumer: { group: g }, topics: [a]",
+        two_pipelines("'memory:'", "consumer: { group: g }, topics: [a]",
                       "consumer: { group: g }, topics: [b, a]"),
         "bad.yaml:6:70: error[E0301]: pipelines \"p\" and \"q\" both read \"a\" in group "
         "\"g\"\n"
@@ -166,7 +169,7 @@ one_group_must_not_read_a_topic_twice(void **state)
         "help: a group gives each message to one reader: give one of them a group of its "
         "own, or put the topic into one pipeline\n"
         "1 error\n");
-    config_is_fine(two_pipelines("memory:", "consumer: { group: g }, topics: [a]",
+    config_is_fine(two_pipelines("'memory:'", "consumer: { group: g }, topics: [a]",
                                  "consumer: { group: other }, topics: [a]"));
 }
 
@@ -174,7 +177,7 @@ static void
 a_topic_that_is_listed_twice_is_refused(void **state)
 {
     (void)state;
-    config_mentions(two_pipelines("memory:", "consumer: { group: g }, topics: [a, a]",
+    config_mentions(two_pipelines("'memory:'", "consumer: { group: g }, topics: [a, a]",
                                   "consumer: { group: g }, topics: [b]"),
                     "error[E0301]: the topic \"a\" is there twice\n");
 }
@@ -185,16 +188,17 @@ one_group_has_one_set_of_client_properties(void **state)
     (void)state;
     const char *first =
         "consumer: { group: g, properties: { auto.offset.reset: earliest } }, topics: [a]";
-    config_mentions(two_pipelines("kafka://h:1", first, "consumer: { group: g }, topics: [b]"),
-                    "error[E0306]: pipelines \"p\" and \"q\" share group \"g\", but their "
-                    "consumer.properties differ\n");
     config_mentions(
-        two_pipelines("kafka://h:1", first,
+        two_pipelines("'kafka://h:1'", first, "consumer: { group: g }, topics: [b]"),
+        "error[E0306]: pipelines \"p\" and \"q\" share group \"g\", but their "
+        "consumer.properties differ\n");
+    config_mentions(
+        two_pipelines("'kafka://h:1'", first,
                       "consumer: { group: g, properties: { auto.offset.reset: latest "
                       "} }, topics: [b]"),
         "error[E0306]");
     config_is_fine(
-        two_pipelines("kafka://h:1", first,
+        two_pipelines("'kafka://h:1'", first,
                       "consumer: { group: g, properties: { auto.offset.reset: earliest "
                       "} }, topics: [b]"));
 }
@@ -208,15 +212,16 @@ a_retry_topic_that_nobody_reads_follows_the_warning_mode(void **state)
                                "topic: again%s }";
     char first[300];
     snprintf(first, sizeof(first), body, "");
-    const char *source = two_pipelines("memory:", first, "consumer: { group: g }, topics: [b]");
+    const char *source = two_pipelines(individual, first,
+                                       "consumer: { group: g }, topics: [b]");
     config_mentions(source, "warning[W0301]: nobody here reads the retry topic \"again\"\n");
     snprintf(text, sizeof(text), "%sservice: { retry_warnings: error }\n", source);
     config_mentions(text, "error[E0309]: nobody here reads the retry topic \"again\"\n");
     snprintf(text, sizeof(text), "%sservice: { retry_warnings: silent }\n", source);
     config_is_fine(text);
-    config_is_fine(two_pipelines("memory:", first, "consumer: { group: g }, topics: [again]"));
+    config_is_fine(two_pipelines(individual, first, "consumer: { group: g }, topics: [again]"));
     snprintf(first, sizeof(first), body, ", external: true");
-    config_is_fine(two_pipelines("memory:", first, "consumer: { group: g }, topics: [b]"));
+    config_is_fine(two_pipelines(individual, first, "consumer: { group: g }, topics: [b]"));
 }
 
 static void
@@ -249,11 +254,11 @@ redeliver_on_kafka_is_noted(void **state)
     (void)state;
     config_mentions(
         pipeline("    on_error: redeliver\n"),
-        "note[W0307]: Kafka cannot take one message back: on_error: redeliver runs it "
+        "note[W0307]: this broker cannot take one message back: on_error: redeliver runs it "
         "again in place\n");
-    config_is_fine(
-        two_pipelines("memory:", "consumer: { group: g }, topics: [a], on_error: redeliver",
-                      "consumer: { group: g }, topics: [b]"));
+    config_is_fine(two_pipelines(individual,
+                                 "consumer: { group: g }, topics: [a], on_error: redeliver",
+                                 "consumer: { group: g }, topics: [b]"));
 }
 
 /* The pipeline above with a handler and a service of its own. */
@@ -338,11 +343,11 @@ static void
 replies_that_are_read_as_messages_are_warned_about(void **state)
 {
     (void)state;
-    config_mentions(
-        two_pipelines("memory:", "consumer: { group: g }, topics: [a], reply: { topic: b }",
-                      "consumer: { group: g }, topics: [b]"),
-        "warning[W0310]: replies go to \"b\", which pipeline \"q\" reads as "
-        "messages\n");
+    config_mentions(two_pipelines("'memory:'",
+                                  "consumer: { group: g }, topics: [a], reply: { topic: b }",
+                                  "consumer: { group: g }, topics: [b]"),
+                    "warning[W0310]: replies go to \"b\", which pipeline \"q\" reads as "
+                    "messages\n");
     config_mentions(pipeline("    reply: { key: none }\n"),
                     "warning[W0308]: \"key\" has no effect: there is no reply.topic\n");
 }
@@ -433,8 +438,40 @@ properties_are_checked_by_the_client(void **state)
     with_property(
         "zzz.unknown: 1",
         "error[E0410]: the Kafka client does not know the property \"zzz.unknown\"\n");
+}
+
+static void
+the_memory_broker_has_properties_of_its_own(void **state)
+{
+    (void)state;
     config_mentions("brokers: { main: { url: 'memory:', properties: { client.id: x } } }\n",
-                    "error[E0413]: the memory broker has no client properties\n");
+                    "error[E0413]: the memory broker has no property \"client.id\"\n");
+    config_mentions("brokers: { main: { url: 'memory:a', properties: { mode: x } } }\n",
+                    "error[E0412]: \"x\" is no value for the memory broker's property mode\n");
+    config_mentions("brokers: { main: { url: 'memory:', properties: { partitions: 0 } } }\n",
+                    "error[E0412]");
+    config_mentions(two_pipelines("'memory:'",
+                                  "consumer: { group: g, properties: { a: b } }, topics: [a]",
+                                  "consumer: { group: q }, topics: [b]"),
+                    "error[E0413]: the memory broker has no properties for consumers\n");
+    config_mentions("brokers: { main: { url: 'memory:a b' } }\n", "error[E0122]");
+}
+
+static void
+a_broker_that_acknowledges_singly_has_other_defaults(void **state)
+{
+    (void)state;
+    struct config_fixture fixture;
+    config_open(&fixture, two_pipelines(individual, "consumer: { group: g }, topics: [a]",
+                                        "consumer: { group: g }, topics: [b], retry: { "
+                                        "max_retries: 3, external: true }"));
+    assert_int_equal(fixture.printed.size, 0);
+    const struct lw_config_subscription *items = fixture.config->subscriptions;
+    assert_int_equal(lw_config_ordering(&items[0]), LW_ORDERING_NONE);
+    assert_false(lw_config_is_in_place(&items[0]));
+    assert_string_equal(items[0].dead_letter_topic, "a-g-DLQ");
+    assert_string_equal(items[1].options.retry.topic, "b-g-RETRY");
+    config_close(&fixture);
 }
 
 static void
@@ -462,6 +499,8 @@ names_that_no_broker_would_take_are_refused(void **state)
     config_mentions(pipeline("    dead_letter: { topic: 'a b' }\n"),
                     "error[E0117]: \"a b\" is not a topic name\n");
     config_mentions(pipeline("    reply: { topic: 'x/y' }\n"), "error[E0117]");
+    config_mentions("service: { name: a/b }\n",
+                    "error[E0117]: \"a/b\" is not a name for a service\n");
     config_mentions("brokers: { 'a.b': { url: 'memory:' } }\n",
                     "error[E0117]: \"a.b\" is not a name\n");
 }
@@ -476,7 +515,7 @@ a_dead_letter_name_that_gets_too_long_is_refused_at_once(void **state)
     topic[249] = '\0';
     snprintf(keys, sizeof(keys), "consumer: { group: g }, topics: [%s]", topic);
     config_mentions(
-        two_pipelines("memory:", keys, "consumer: { group: g }, topics: [y]"),
+        two_pipelines("'memory:'", keys, "consumer: { group: g }, topics: [y]"),
         "error[E0117]: \"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt");
 }
 
@@ -507,6 +546,8 @@ main(void)
         cmocka_unit_test(programs_are_looked_for_only_when_asked),
         cmocka_unit_test(properties_that_are_ours_are_refused_with_the_reason),
         cmocka_unit_test(properties_are_checked_by_the_client),
+        cmocka_unit_test(the_memory_broker_has_properties_of_its_own),
+        cmocka_unit_test(a_broker_that_acknowledges_singly_has_other_defaults),
         cmocka_unit_test(addresses_of_brokers_are_understood),
         cmocka_unit_test(names_that_no_broker_would_take_are_refused),
         cmocka_unit_test(a_dead_letter_name_that_gets_too_long_is_refused_at_once),
