@@ -20,6 +20,23 @@ must(enum lw_status status, const struct lw_error *error)
     }
 }
 
+/* A run that nobody was charged for is followed by one with the same number (P10). */
+static void
+check_attempt(struct world *world, const struct member *member,
+              const struct lw_delivery *delivery)
+{
+    struct world_message *message = &world->messages[world_id_of(delivery->message.value)];
+    bool is_same = message->free_generation == delivery->partition->generation &&
+                   message->free_position == delivery->message.position;
+    if (is_same && message->free_attempt > 0 && delivery->attempt > message->free_attempt) {
+        oracle_violation(world->oracle, ORACLE_P10,
+                         "member %u position %lld: attempt %u after a free attempt %u",
+                         member->number, (long long)delivery->message.position,
+                         delivery->attempt, message->free_attempt);
+    }
+    message->free_attempt = 0;
+}
+
 static void
 on_started(struct lw_delivery *delivery, void *user)
 {
@@ -30,7 +47,7 @@ on_started(struct lw_delivery *delivery, void *user)
         oracle_violation(world->oracle, ORACLE_P4, "member %u runs %u handlers of %u",
                          member->number, member->running, world->plan.dispatcher.concurrency);
     }
-    (void)delivery;
+    check_attempt(world, member, delivery);
 }
 
 static void
@@ -42,6 +59,9 @@ on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, void *user)
     member->running--;
     bool is_charged = !delivery->outcome || !delivery->outcome->is_uncharged;
     message->has_returned |= is_charged;
+    message->free_attempt = is_charged ? 0 : delivery->attempt;
+    message->free_generation = delivery->partition->generation;
+    message->free_position = delivery->message.position;
     if (!world->plan.is_observed) {
         world->transitions += 3; /* received or queued again, started, judged: not told apart */
         bool is_final = verdict == LW_OK || verdict == LW_DROP || verdict == LW_DEAD;

@@ -31,6 +31,9 @@ struct world_message {
     uint32_t dead;        /* in the dead-letter topic */
     uint32_t copies;      /* in retry topics */
     uint32_t copies_due;  /* settled as retried */
+    uint32_t free_attempt; /* its last run, when nobody was charged for it; else 0 */
+    uint64_t free_generation;
+    int64_t free_position;
     uint32_t replies_due; /* settled as ok with a reply */
 };
 
