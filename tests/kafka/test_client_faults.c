@@ -56,6 +56,19 @@ publish_range(struct driver *driver, struct traffic *traffic, const char *topic,
     }
 }
 
+/* The coordinator is the last to come back; the dispatcher commits again too. */
+static void
+commit_at_last(struct driver *driver)
+{
+    int tries = 0;
+    do {
+        driver_commit(driver);
+        driver_pass(driver, 200);
+        tries++;
+    } while (driver->commit_status != LW_STATUS_OK && tries < 10);
+    assert_int_equal(driver->commit_status, LW_STATUS_OK);
+}
+
 static void
 a_killed_broker_costs_neither_messages_nor_the_assignment(void **state)
 {
@@ -88,8 +101,7 @@ a_killed_broker_costs_neither_messages_nor_the_assignment(void **state)
     assert_int_equal(driver.jumps, 0);
     assert_int_equal(traffic->repeated, 0);
     assert_int_equal(driver.ups, 2);
-    driver_commit(&driver);
-    assert_int_equal(driver.commit_status, LW_STATUS_OK);
+    commit_at_last(&driver);
     driver_close(&driver);
     free(traffic);
 }

@@ -41,6 +41,7 @@ lw_kafka_client_create(struct lw_kafka_broker *broker, const char *group)
     lw_timer_init(&client->stop_timer, on_stop_due);
     lw_timer_init(&client->missing_timer, on_missing_due);
     lw_kafka_assignment_init(client);
+    lw_kafka_commit_init(client);
     lw_kafka_companions_init(client);
     lw_list_push(&broker->clients, &client->link);
     if (!client->group) {
@@ -557,6 +558,7 @@ lw_kafka_client_destroy(struct lw_kafka_client *client)
     if (client->rk) {
         destroy_handles(client);
     }
+    lw_list_remove(&client->sources); /* they are destroyed later */
     lw_kafka_properties_deinit(&client->properties);
     lw_free(client->statistics);
     lw_free(client->group);

@@ -33,6 +33,8 @@ finish(struct lw_kafka_client *client, enum lw_status status)
     client->commit = NULL;
     client->commit_index = -1;
     client->is_commit_sent = false;
+    client->commit_repeats = 0;
+    lw_timers_disarm(&broker->base.host->timers, &client->commit_timer);
     if (status != LW_STATUS_OK && broker->commit_status == LW_STATUS_OK) {
         broker->commit_status = status;
     }
@@ -70,7 +72,8 @@ send_item(struct lw_kafka_client *client)
 void
 lw_kafka_commit_continue(struct lw_kafka_client *client)
 {
-    bool is_held = client->is_cooperative && atomic_load(&client->is_joining);
+    bool is_held = (client->is_cooperative && atomic_load(&client->is_joining)) ||
+                   lw_timer_is_armed(&client->commit_timer);
     if (!client->commit || client->is_commit_sent || client->is_refreshing || is_held) {
         return;
     }
@@ -217,11 +220,43 @@ next_item(struct lw_kafka_client *client, rd_kafka_resp_err_t code)
     }
 }
 
+/* The coordinator moved or is only just back: it will take the same list in a moment. */
+static bool
+is_passing(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_NOT_COORDINATOR ||
+           code == RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE ||
+           code == RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS;
+}
+
+static void
+on_commit_due(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    lw_kafka_commit_continue(LW_CONTAINER(timer, struct lw_kafka_client, commit_timer));
+}
+
+void
+lw_kafka_commit_init(struct lw_kafka_client *client)
+{
+    lw_timer_init(&client->commit_timer, on_commit_due);
+}
+
+static void
+repeat(struct lw_kafka_client *client)
+{
+    struct lw_host *host = client->broker->base.host;
+    client->commit_repeats++;
+    lw_timers_arm(&host->timers, &client->commit_timer, host->now + LW_KAFKA_COMMIT_AGAIN_NS);
+}
+
 static void
 on_answer(struct lw_kafka_client *client, rd_kafka_resp_err_t code)
 {
     client->is_commit_sent = false;
-    if (client->commit_index >= 0) {
+    if (is_passing(code) && client->commit_repeats < LW_KAFKA_COMMIT_REPEATS_MAX) {
+        repeat(client);
+    } else if (client->commit_index >= 0) {
         next_item(client, code);
     } else if (code && client->commit->cnt > 1 && is_of_item(code)) {
         client->commit_index = 0;
@@ -236,7 +271,7 @@ lw_kafka_commit_on_event(struct lw_kafka_client *client, rd_kafka_event_t *event
 {
     const rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
     rd_kafka_resp_err_t code = first_error(event, list);
-    if (code) {
+    if (code && !is_passing(code)) {
         log_failure(client, code, list);
     }
     uintptr_t serial = (uintptr_t)rd_kafka_event_opaque(event);

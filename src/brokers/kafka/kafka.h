@@ -33,6 +33,8 @@
 #define LW_KAFKA_CLOSE_POLL_NS (5 * LW_MS)
 #define LW_KAFKA_START_WAIT_NS (1000 * LW_MS)
 #define LW_KAFKA_START_POLL_NS (5 * LW_MS)
+#define LW_KAFKA_COMMIT_AGAIN_NS (200 * LW_MS)
+#define LW_KAFKA_COMMIT_REPEATS_MAX 10
 #define LW_KAFKA_REACH_POLL_NS (200 * LW_MS)
 #define LW_KAFKA_MISSING_POLL_NS (2000 * LW_MS)
 #define LW_KAFKA_COMPANION_REFRESH_NS (UINT64_C(86400000) * LW_MS)
@@ -212,6 +214,8 @@ struct lw_kafka_client {
     rd_kafka_topic_partition_list_t *commit; /* what was asked for and is not answered */
     int commit_index; /* -1: the whole list is out; else its items go one by one */
     bool is_commit_sent;
+    uint32_t commit_repeats; /* the coordinator was moving */
+    struct lw_timer commit_timer;
     uintptr_t commit_serial; /* names the request that is out; older answers change nothing */
     enum lw_status commit_status;
     bool is_refreshing; /* companions' offsets are being committed again */
@@ -252,6 +256,7 @@ void lw_kafka_assignment_force(struct lw_kafka_client *client);
 
 /* -- commit.c -------------------------------------------------------------------------------------- */
 
+void lw_kafka_commit_init(struct lw_kafka_client *client);
 enum lw_status lw_kafka_commit(struct lw_kafka_broker *broker, const struct lw_commit_item *items,
                                size_t n);
 void lw_kafka_commit_on_event(struct lw_kafka_client *client, rd_kafka_event_t *event);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "brokers/kafka/kafka.h"
@@ -98,7 +99,7 @@ choose_partitions(struct reader *reader, int32_t found)
     }
     reader->first = peek->partition >= 0 ? peek->partition : 0;
     reader->count = peek->partition >= 0 ? 1 : found;
-    reader->is_ended = lw_alloc_array((size_t)found, sizeof *reader->is_ended);
+    reader->is_ended = lw_alloc_array((size_t)reader->count, sizeof *reader->is_ended);
     return reader->is_ended
                ? LW_STATUS_OK
                : lw_error_set(reader->ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
@@ -205,6 +206,7 @@ show(struct reader *reader, const rd_kafka_message_t *message)
 static bool
 note_end(struct reader *reader, int32_t partition)
 {
+    lw_assert(reader->is_ended && partition >= reader->first);
     if (!reader->is_ended[partition - reader->first]) {
         reader->is_ended[partition - reader->first] = true;
         reader->ended++;

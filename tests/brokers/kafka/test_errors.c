@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a person reads when the cluster cannot be used, and how the client's codes are sorted. */
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "brokers/kafka/kafka.h"
+
+static struct lw_property tls[] = { { "security.protocol", "sasl_ssl" } };
+static struct lw_kafka_broker broker;
+
+static int
+setup(void **state)
+{
+    (void)state;
+    memset(&broker, 0, sizeof broker);
+    broker.name = (char *)(uintptr_t)"main";
+    broker.url = (char *)(uintptr_t)"kafka://localhost:9092";
+    return 0;
+}
+
+static void
+a_closed_first_request_points_to_tls(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_unreachable(
+        &broker, RD_KAFKA_RESP_ERR__TRANSPORT,
+        "localhost:9092/bootstrap: Disconnected while requesting ApiVersion: might be caused by "
+        "incorrect security.protocol configuration (connecting to a SSL listener?)",
+        &error);
+    assert_string_equal(error.code, "E0501");
+    assert_string_equal(error.message, "cannot use broker \"main\" (kafka://localhost:9092): it "
+                                       "closed the connection during the first request");
+    assert_non_null(strstr(error.help, "try ssl or sasl_ssl"));
+    assert_true(error.is_retriable);
+    assert_false(error.is_fatal);
+}
+
+static void
+with_tls_already_on_the_hint_is_another(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    broker.properties = (struct lw_kafka_properties){ tls, 1 };
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT,
+                               "x: Disconnected while requesting ApiVersion", &error);
+    assert_null(strstr(error.help, "try ssl"));
+    assert_non_null(strstr(error.help, "sasl_ssl"));
+}
+
+static void
+a_refused_password_is_denied(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                               "sasl_plaintext://h:1/bootstrap: SASL authentication error: "
+                               "Authentication failed",
+                               &error);
+    assert_string_equal(error.code, "E0502");
+    assert_int_equal(error.status, LW_STATUS_DENIED);
+    assert_non_null(strstr(error.message, ": SASL authentication error"));
+    assert_null(strstr(error.message, "sasl_plaintext://h:1"));
+}
+
+static void
+a_refused_connection_keeps_the_clients_reason(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT,
+                               "localhost:9092/bootstrap: Connect failed: Connection refused",
+                               &error);
+    assert_string_equal(error.code, "E0501");
+    assert_non_null(strstr(error.message, "Connection refused"));
+}
+
+static void
+a_missing_topic_says_how_to_make_it(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "",
+                         &error);
+    assert_string_equal(error.code, "E0503");
+    assert_string_equal(error.message, "broker \"main\" has no topic \"orders\"");
+    assert_non_null(strstr(error.help, "laneway topics create"));
+}
+
+static void
+missing_rights_name_the_right_and_its_object(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "",
+                         &error);
+    assert_string_equal(error.code, "E0504");
+    assert_non_null(strstr(error.help, "READ and DESCRIBE on \"orders\""));
+    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, "",
+                         &error);
+    assert_string_equal(error.code, "E0504");
+    assert_non_null(strstr(error.help, "READ on the group \"g\""));
+}
+
+static void
+a_report_says_refused_unknown_or_confirmed(void **state)
+{
+    (void)state;
+    const rd_kafka_msg_status_t refused = RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+    const rd_kafka_msg_status_t maybe = RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED;
+    const rd_kafka_msg_status_t done = RD_KAFKA_MSG_STATUS_PERSISTED;
+    const struct {
+        rd_kafka_resp_err_t code;
+        rd_kafka_msg_status_t status;
+        enum lw_status wanted;
+    } cases[] = {
+        { RD_KAFKA_RESP_ERR_NO_ERROR, done, LW_STATUS_OK },
+        { RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, maybe, LW_STATUS_UNKNOWN },
+        { RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, refused, LW_STATUS_UNAVAILABLE },
+        { RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, refused, LW_STATUS_UNAVAILABLE },
+        { RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, maybe, LW_STATUS_UNKNOWN },
+        { RD_KAFKA_RESP_ERR__PURGE_QUEUE, refused, LW_STATUS_UNAVAILABLE },
+        { RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, refused, LW_STATUS_TOO_LARGE },
+        { RD_KAFKA_RESP_ERR_INVALID_RECORD, refused, LW_STATUS_INVALID },
+        { RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, refused, LW_STATUS_DENIED },
+        { RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, refused, LW_STATUS_NOT_FOUND },
+        { RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, refused, LW_STATUS_UNAVAILABLE },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(lw_kafka_producer_status(cases[i].code, cases[i].status),
+                         cases[i].wanted);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_closed_first_request_points_to_tls, setup),
+        cmocka_unit_test_setup(with_tls_already_on_the_hint_is_another, setup),
+        cmocka_unit_test_setup(a_refused_password_is_denied, setup),
+        cmocka_unit_test_setup(a_refused_connection_keeps_the_clients_reason, setup),
+        cmocka_unit_test_setup(a_missing_topic_says_how_to_make_it, setup),
+        cmocka_unit_test_setup(missing_rights_name_the_right_and_its_object, setup),
+        cmocka_unit_test(a_report_says_refused_unknown_or_confirmed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
