@@ -89,7 +89,9 @@ const struct lw_option lw_broker_rows[] = {
       .offset = offsetof(struct lw_config_broker, properties),
       .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_broker, property_count),
-      .doc = "Properties of the client library, spelled as there, handed to it unchanged." },
+      .doc =
+          "Properties of the client library, spelled as there, handed to it unchanged. The "
+          "memory broker has mode (position or individual), sharing, protocol, partitions." },
     { .name = "prefetch_bytes",
       .type = LW_OPTION_BYTES,
       BROKER(prefetch_bytes),
