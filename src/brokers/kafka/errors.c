@@ -176,7 +176,7 @@ lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const ch
                                  "to publish",
                       topic);
     } else {
-        (void)lw_error_set(ret_error, status, "E0505", "cannot use topic \"%s\" of broker \"%s\": %s",
+        (void)lw_error_set(ret_error, status, "", "cannot use topic \"%s\" of broker \"%s\": %s",
                            topic, broker->name, reason);
     }
     ret_error->is_retriable = true;
