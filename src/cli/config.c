@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds, loads and reports the configuration for run, check, plan, topics, send and peek. */
+/*
+ * Finds, loads and reports the configuration for run, check, plan, topics, send and peek: the
+ * files of -c, of arguments or of LANEWAY_CONFIG, with .env files, environment and --set over
+ * them.
+ */
 #include "cli/config.h"
 
 #include <stdlib.h>
@@ -85,11 +89,10 @@ lw_cli_config_tell(const struct lw_cli *cli, const struct lw_diagnostics *diagno
     lw_text_init(&text);
     if (!cli->is_quiet) {
         lw_diagnostics_print(diagnostics, is_coloured, &text);
-    } else {
-        for (size_t i = 0; i < diagnostics->count; i++) {
-            if (diagnostics->items[i].severity == LW_SEVERITY_ERROR) {
-                lw_diagnostic_print(&diagnostics->items[i], is_coloured, &text);
-            }
+    }
+    for (size_t i = 0; cli->is_quiet && i < diagnostics->count; i++) {
+        if (diagnostics->items[i].severity == LW_SEVERITY_ERROR) {
+            lw_diagnostic_print(&diagnostics->items[i], is_coloured, &text);
         }
     }
     if (text.size > 0) {

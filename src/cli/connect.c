@@ -228,25 +228,29 @@ print_topics(const struct lw_connect *connect, const struct lw_config_broker *br
     }
 }
 
+static void
+print_broker(const struct lw_connect *connect, const struct lw_connect_broker *item,
+             struct lw_text *out)
+{
+    const struct lw_error *error = &item->error;
+    lw_text_format(out, "  broker %s  ", item->config->name);
+    if (error->status != LW_STATUS_OK) {
+        lw_text_format(out, "error[%s]: %s\n", error->code, error->message);
+        lw_text_format(out, "%s%s%s", error->help[0] ? "    help: " : "", error->help,
+                       error->help[0] ? "\n" : "");
+    } else if (item->config->kind == LW_CONFIG_MEMORY) {
+        lw_text_append(out, "in memory: topics are made on first use\n");
+    } else {
+        lw_text_format(out, "connected: %s\n", item->config->url);
+        print_topics(connect, item->config, out);
+    }
+}
+
 void
 lw_connect_print(const struct lw_connect *connect, struct lw_text *out)
 {
     for (size_t i = 0; i < connect->broker_count; i++) {
-        const struct lw_connect_broker *item = &connect->brokers[i];
-        lw_text_format(out, "  broker %s  ", item->config->name);
-        if (item->error.status != LW_STATUS_OK) {
-            const char *code = item->error.code;
-            lw_text_format(out, "error%s%s%s: %s\n", *code ? "[" : "", code, *code ? "]" : "",
-                           item->error.message);
-            if (item->error.help[0]) {
-                lw_text_format(out, "    help: %s\n", item->error.help);
-            }
-        } else if (item->config->kind != LW_CONFIG_KAFKA) {
-            lw_text_append(out, "in memory: topics are made on first use\n");
-        } else {
-            lw_text_format(out, "connected: %s\n", item->config->url);
-            print_topics(connect, item->config, out);
-        }
+        print_broker(connect, &connect->brokers[i], out);
     }
 }
 

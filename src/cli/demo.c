@@ -37,7 +37,7 @@ open_hub(const char *name)
     struct lw_memory_options options;
     lw_memory_options_init(&options);
     options.mode = LW_MEMORY_INDIVIDUAL;
-    options.retained_count = DEMO_BACKLOG_MAX * 2;
+    options.retained_count = UINT64_C(2) * DEMO_BACKLOG_MAX;
     options.publish_latency_ns = 1 * LW_MS;
     return lw_memory_hub_open(name, &options);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway errors [CODE]`: the catalogue, offline. */
+/*
+ * `laneway errors [CODE]`: the catalogue of error codes, offline, as the command itself prints
+ * them. Without a code it lists all.
+ */
 #include <string.h>
 
 #include "base/json.h"

@@ -80,7 +80,7 @@ set_color(struct lw_cli *cli)
 {
     static const char *const words[] = { "auto", "always", "never" };
     for (int i = 0; i < 3; i++) {
-        if (strcmp(words[i], cli->value) == 0) {
+        if (cli->value && strcmp(words[i], cli->value) == 0) {
             cli->color = (enum lw_color)i;
             return true;
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects the topics of a configuration. Pure but for memory. */
+/*
+ * Collects the topics of a configuration: first all that are read, since retry tiers follow those
+ * that somebody here reads, then retries, then dead letters and replies. Pure but for memory.
+ */
 #include "cli/needs.h"
 
 #include <string.h>

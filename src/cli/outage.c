@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches the brokers of a dispatcher in turns that happen anyway, and asks for one at the end. */
+/*
+ * Watches the brokers of a dispatcher in turns that happen anyway, and asks for a turn when the
+ * patience with one of them ends. Loop thread.
+ */
 #include "cli/outage.h"
 
 static uint64_t

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway pause`, `resume` and `drain`: changes to a running service. */
+/*
+ * `laneway pause`, `resume` and `drain`: changes to a running service, over its control socket.
+ * Who paused and why goes along, so that status and the log can tell.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway plan`: what run would do, without doing it. */
+/*
+ * `laneway plan`: what run would do, without doing it: serving order, where retries, dead letters
+ * and replies go, every value and where it came from.
+ */
 #include "cli/config.h"
 
 const struct lw_flag lw_plan_flags[] = {

@@ -133,8 +133,7 @@ open_control(struct run *run)
     if (run->has_no_control) {
         return;
     }
-    enum lw_status status = lw_control_open(run->dispatcher->host, run->dispatcher->name, path,
-                                            run->requests, &run->control, &error);
+    enum lw_status status = lw_control_open(run->requests, path, &run->control, &error);
     if (status != LW_STATUS_OK) {
         lw_host_log(run->dispatcher->host, LW_LOG_WARN, "control.failed", error.message,
                     "code=%s", error.code);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway schema`, and the hidden command that writes the pages of docs/. */
+/*
+ * `laneway schema`, and the hidden command that writes the pages of docs/ which are made from the
+ * option rows and the catalogue of errors.
+ */
 #include <string.h>
 
 #include "cli/command.h"

@@ -388,7 +388,7 @@ work(struct send *send)
     if (is_unfinished) {
         lw_cli_say("laneway send: nobody confirmed %llu message(s): they may or may not have "
                    "arrived",
-                   (unsigned long long)(send->open + (send->waiting != NULL)));
+                   (unsigned long long)send->open + (send->waiting != NULL ? 1 : 0));
         return LW_EXIT_UNAVAILABLE;
     }
     return send->first_exit_code;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals by a descriptor: see signals.h. Loop thread, but for lw_signals_block. */
+/*
+ * Signals by a descriptor on the loop: nothing is interrupted, nothing runs in a signal handler.
+ * Loop thread, but for lw_signals_block.
+ */
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -28,22 +31,28 @@ lw_signals_block(void)
 }
 
 static void
+on_signal(struct lw_signals *signals)
+{
+    signals->count++;
+    if (signals->count > 1) {
+        lw_dispatcher_request_abort(signals->dispatcher);
+        return;
+    }
+    lw_dispatcher_request_close(signals->dispatcher);
+    if (signals->on_first) {
+        signals->on_first(signals->user);
+    }
+}
+
+static void
 on_readable(int fd, int events, void *user)
 {
     struct lw_signals *signals = user;
     struct signalfd_siginfo info;
     (void)events;
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        signals->count++;
         signals->last = (int)info.ssi_signo;
-        if (signals->count == 1) {
-            lw_dispatcher_request_close(signals->dispatcher);
-            if (signals->on_first) {
-                signals->on_first(signals->user);
-            }
-        } else {
-            lw_dispatcher_request_abort(signals->dispatcher);
-        }
+        on_signal(signals);
     }
 }
 

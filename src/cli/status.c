@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway status` and `laneway explain`: what a running service does, and why it waits. */
+/*
+ * `laneway status` and `laneway explain`: what a running service does, and what every message in
+ * its hands waits for. The service writes the text; with --json it gives its figures.
+ */
 #include "cli/request.h"
 
 const struct lw_flag lw_request_flags[] = { LW_ROW_URL, LW_ROW_JSON, LW_ROW_COLOR, LW_ROW_END };

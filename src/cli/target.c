@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds and makes the one broker of a command. */
+/*
+ * Finds and makes the one broker that send and peek talk to, with a loop of its own. A memory
+ * broker lives inside one process, so it is refused.
+ */
 #include "cli/target.h"
 
 #include <stdlib.h>

@@ -53,11 +53,15 @@ lw_terminal_size(int fd, unsigned *ret_columns, unsigned *ret_rows)
     *ret_rows = is_known ? size.ws_row : number_of("LINES", 24);
 }
 
+/* After a failed write: true when it is worth another try. */
 static bool
-wait_writable(int fd)
+may_try_again(int fd)
 {
     struct pollfd item = { .fd = fd, .events = POLLOUT };
-    return poll(&item, 1, -1) >= 0 || errno == EINTR;
+    if (errno == EAGAIN) {
+        return poll(&item, 1, -1) >= 0 || errno == EINTR;
+    }
+    return errno == EINTR;
 }
 
 bool
@@ -66,15 +70,12 @@ lw_terminal_write(int fd, const void *data, size_t size)
     const char *next = data;
     while (size > 0) {
         ssize_t written = write(fd, next, size);
-        if (written >= 0) {
+        if (written < 0 && !may_try_again(fd)) {
+            return false;
+        }
+        if (written > 0) {
             next += written;
             size -= (size_t)written;
-        } else if (errno == EAGAIN) {
-            if (!wait_writable(fd)) {
-                return false;
-            }
-        } else if (errno != EINTR) {
-            return false;
         }
     }
     return true;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `laneway version`: ours and the client's. */
+/*
+ * `laneway version`: our own version and that of the Kafka client. It touches nothing else, and
+ * shows what starting the command costs.
+ */
 #include "base/json.h"
 #include "cli/command.h"
 #include "service/registry.h"

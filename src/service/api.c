@@ -63,6 +63,7 @@ lw_service_check_new(struct lw_dispatcher *dispatcher, struct lw_error *ret_erro
     return status;
 }
 
+/* The public signature has six. NOLINTBEGIN(readability-function-size) */
 enum lw_status
 lw_dispatcher_connect(struct lw_dispatcher *dispatcher, const char *name, const char *url,
                       const struct lw_property *properties, size_t property_count,
@@ -99,6 +100,8 @@ lw_dispatcher_connect(struct lw_dispatcher *dispatcher, const char *name, const 
     }
     return LW_STATUS_OK;
 }
+
+/* NOLINTEND(readability-function-size) */
 
 enum lw_status
 lw_subscription_options_adopt(const struct lw_subscription_options *given,
@@ -147,7 +150,7 @@ lw_dispatcher_subscribe(struct lw_dispatcher *dispatcher,
                         const struct lw_subscription_options *options,
                         struct lw_error *ret_error)
 {
-    struct lw_subscription_options full;
+    struct lw_subscription_options full = { .size = 0 };
     struct lw_engine *engine = NULL;
     enum lw_status status = lw_service_check_new(dispatcher, ret_error);
     if (status != LW_STATUS_OK) {
@@ -157,8 +160,13 @@ lw_dispatcher_subscribe(struct lw_dispatcher *dispatcher,
     if (status != LW_STATUS_OK) {
         return status;
     }
-    const char *name = full.pipeline ? full.pipeline : full.topic ? full.topic : "";
-    status = lw_registry_engine(dispatcher, name, &full, NULL, &engine, ret_error);
+    struct lw_engine_request request = {
+        .name = full.pipeline ? full.pipeline
+                : full.topic  ? full.topic
+                              : "",
+        .options = &full,
+    };
+    status = lw_registry_engine(dispatcher, &request, &engine, ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }

@@ -263,10 +263,11 @@ listen_somewhere(struct lw_control *control, struct lw_error *ret_error)
 }
 
 enum lw_status
-lw_control_open(struct lw_host *host, const char *name, const char *path,
-                struct lw_requests *requests, struct lw_control **ret_control,
+lw_control_open(struct lw_requests *requests, const char *path, struct lw_control **ret_control,
                 struct lw_error *ret_error)
 {
+    struct lw_dispatcher *dispatcher = lw_requests_report(requests)->dispatcher;
+    struct lw_host *host = dispatcher->host;
     struct lw_control *control = lw_alloc(sizeof *control);
     if (!control) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
@@ -274,7 +275,7 @@ lw_control_open(struct lw_host *host, const char *name, const char *path,
     control->host = host;
     control->requests = requests;
     lw_list_init(&control->clients);
-    enum lw_status status = choose_path(control, name, path, ret_error);
+    enum lw_status status = choose_path(control, dispatcher->name, path, ret_error);
     if (status == LW_STATUS_OK) {
         status = listen_somewhere(control, ret_error);
     }

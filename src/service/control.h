@@ -13,13 +13,12 @@
 struct lw_control;
 
 /*
- * Listens on `path`, or in the usual place under `name` when `path` is NULL. When a live process
+ * Listens on `path`, or in the usual place under the dispatcher's name when `path` is NULL. When a live process
  * holds the path, NAME-PID.sock is used instead and logged; a dead one's is replaced. Borrows
  * `requests`.
  */
-enum lw_status lw_control_open(struct lw_host *host, const char *name, const char *path,
-                               struct lw_requests *requests, struct lw_control **ret_control,
-                               struct lw_error *ret_error);
+enum lw_status lw_control_open(struct lw_requests *requests, const char *path,
+                               struct lw_control **ret_control, struct lw_error *ret_error);
 /* Closes all, removes the socket's file. NULL is fine. */
 void lw_control_close(struct lw_control *control);
 const char *lw_control_path(const struct lw_control *control);

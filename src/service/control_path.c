@@ -33,8 +33,11 @@ write_place(int place, char out[LW_CONTROL_PATH_MAX])
     char own[32];
     switch (place) {
     case 0:
-        lw_text_copy(out, LW_CONTROL_PATH_MAX, runtime ? runtime : "");
-        return out[0] == '/' && strlen(runtime) < LW_CONTROL_PATH_MAX;
+        if (!runtime || runtime[0] != '/' || strlen(runtime) >= LW_CONTROL_PATH_MAX) {
+            return false;
+        }
+        lw_text_copy(out, LW_CONTROL_PATH_MAX, runtime);
+        return true;
     case 1:
         lw_text_copy(out, LW_CONTROL_PATH_MAX, "/run/laneway");
         return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "service/load.h"
 #include "service/registry.h"
@@ -26,26 +27,35 @@ struct family {
 /* -- Checks ------------------------------------------------------------------------------------ */
 
 static enum lw_status
+check_pair(const char *what, const struct lw_level *first, const struct lw_level *second,
+           struct lw_error *ret_error)
+{
+    if (strcasecmp(first->name, second->name) == 0) {
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "", "the %s \"%s\" is there twice",
+                            what, second->name);
+    }
+    if (first->value == second->value) {
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "",
+                            "the %ss \"%s\" and \"%s\" have the same value", what, first->name,
+                            second->name);
+    }
+    return LW_STATUS_OK;
+}
+
+static enum lw_status
 check_names(const char *what, const struct lw_level *levels, size_t count,
             struct lw_error *ret_error)
 {
-    for (size_t i = 0; i < count; i++) {
+    enum lw_status status = LW_STATUS_OK;
+    for (size_t i = 0; i < count && status == LW_STATUS_OK; i++) {
         if (!levels[i].name || !levels[i].name[0]) {
             return lw_error_set(ret_error, LW_STATUS_INVALID, "", "a %s has no name", what);
         }
-        for (size_t k = 0; k < i; k++) {
-            if (strcasecmp(levels[i].name, levels[k].name) == 0) {
-                return lw_error_set(ret_error, LW_STATUS_INVALID, "",
-                                    "the %s \"%s\" is there twice", what, levels[i].name);
-            }
-            if (levels[i].value == levels[k].value) {
-                return lw_error_set(ret_error, LW_STATUS_INVALID, "",
-                                    "the %ss \"%s\" and \"%s\" have the same value", what,
-                                    levels[k].name, levels[i].name);
-            }
+        for (size_t k = 0; k < i && status == LW_STATUS_OK; k++) {
+            status = check_pair(what, &levels[k], &levels[i], ret_error);
         }
     }
-    return LW_STATUS_OK;
+    return status;
 }
 
 static int64_t
@@ -118,7 +128,8 @@ check(const struct family *family, struct lw_error *ret_error)
     if (!options->prefix || !options->prefix[0]) {
         return lw_error_set(ret_error, LW_STATUS_INVALID, "", "a family needs a prefix");
     }
-    if (options->level_count == 0) {
+    if (options->level_count == 0 || !options->levels ||
+        (options->sublevel_count > 0 && !options->sublevels)) {
         return lw_error_set(ret_error, LW_STATUS_INVALID, "", "a family needs a level");
     }
     if (options->level_count > FAMILY_MAX || options->sublevel_count > FAMILY_MAX ||
@@ -164,15 +175,16 @@ static bool
 write_member(struct family *family, size_t level, size_t sublevel)
 {
     const struct lw_family_options *options = &family->options;
-    bool has_sublevels = options->sublevel_count > 0;
+    bool has_sublevels = options->sublevels && options->sublevel_count > 0;
     size_t per_level = has_sublevels ? options->sublevel_count : 1;
     size_t index = level * per_level + sublevel;
     struct lw_subscription_options *member = &family->members[index];
+    lw_assert(index < family->count);
     const struct lw_level *low = has_sublevels ? &options->sublevels[sublevel] : NULL;
     *member = family->common;
     member->topic = family->topics[index];
     member->priority = options->levels[level].value + (low ? low->value : 0);
-    for (size_t i = 0; options->retry_sublevel && i < per_level; i++) {
+    for (size_t i = 0; options->retry_sublevel && has_sublevels && i < per_level; i++) {
         if (strcasecmp(options->retry_sublevel, options->sublevels[i].name) == 0) {
             member->retry.topic = family->topics[level * per_level + i];
         }
@@ -236,8 +248,9 @@ lw_dispatcher_subscribe_family(struct lw_dispatcher *dispatcher,
         status = write_members(&family, ret_error);
     }
     if (status == LW_STATUS_OK) {
-        status = lw_registry_engine(dispatcher, options->prefix, &family.common, NULL, &engine,
-                                    ret_error);
+        struct lw_engine_request request = { .name = options->prefix,
+                                             .options = &family.common };
+        status = lw_registry_engine(dispatcher, &request, &engine, ret_error);
     }
     if (status == LW_STATUS_OK) {
         status = lw_service_subscribe(dispatcher, family.members, family.count, engine,

@@ -71,33 +71,33 @@ bind_function(const struct lw_config_handler *handler, struct lw_bindings bindin
     return LW_STATUS_OK;
 }
 
+/*
+ * How the handler is run; false when no pipeline uses it. A program is told its pipeline's name
+ * when there is only one.
+ */
 static bool
-is_used(const struct lw_config *config, const struct lw_config_handler *handler)
+read_run(const struct lw_config *config, const struct lw_config_handler *handler,
+         struct lw_subscription_options *ret_run)
 {
+    size_t count = 0;
+    *ret_run = handler->run;
     for (size_t i = 0; i < config->pipeline_count; i++) {
         if (config->pipelines[i].handler == handler) {
-            return true;
+            ret_run->pipeline = count == 0 ? config->pipelines[i].name : NULL;
+            count++;
         }
     }
-    return false;
+    return count > 0;
 }
 
-/* Makes the engine of one handler; *ret_engine stays NULL when nobody uses it. */
 static enum lw_status
 add_engine(struct lw_dispatcher *dispatcher, const struct lw_config_handler *handler,
-           struct lw_bindings bindings, struct lw_engine **ret_engine,
+           const struct lw_subscription_options *run, struct lw_engine **ret_engine,
            struct lw_error *ret_error)
 {
-    struct lw_subscription_options run = handler->run;
+    struct lw_engine_request request = { handler->name, run, handler };
     struct lw_engine *engine = NULL;
-    enum lw_status status = LW_STATUS_OK;
-    if (handler->kind == LW_CONFIG_FUNCTION) {
-        status = bind_function(handler, bindings, &run, ret_error);
-    }
-    if (status == LW_STATUS_OK) {
-        status = lw_registry_engine(dispatcher, handler->name, &run, handler, &engine,
-                                    ret_error);
-    }
+    enum lw_status status = lw_registry_engine(dispatcher, &request, &engine, ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -109,6 +109,28 @@ add_engine(struct lw_dispatcher *dispatcher, const struct lw_config_handler *han
     }
     *ret_engine = engine;
     return LW_STATUS_OK;
+}
+
+/* Makes the engines of all handlers that are used; the others' places stay NULL. */
+static enum lw_status
+add_engines(struct lw_dispatcher *dispatcher, const struct lw_config *config,
+            struct lw_bindings bindings, struct lw_engine **engines, struct lw_error *ret_error)
+{
+    enum lw_status status = LW_STATUS_OK;
+    for (size_t i = 0; i < config->handler_count && status == LW_STATUS_OK; i++) {
+        const struct lw_config_handler *handler = &config->handlers[i];
+        struct lw_subscription_options run;
+        if (!read_run(config, handler, &run)) {
+            continue;
+        }
+        if (handler->kind == LW_CONFIG_FUNCTION) {
+            status = bind_function(handler, bindings, &run, ret_error);
+        }
+        if (status == LW_STATUS_OK) {
+            status = add_engine(dispatcher, handler, &run, &engines[i], ret_error);
+        }
+    }
+    return status;
 }
 
 static enum lw_status
@@ -130,18 +152,16 @@ lw_service_build(struct lw_dispatcher *dispatcher, const struct lw_config *confi
                  struct lw_bindings bindings, struct lw_error *ret_error)
 {
     enum lw_status status = LW_STATUS_OK;
-    struct lw_engine **engines = lw_alloc_array(config->handler_count + 1, sizeof *engines);
+    struct lw_engine **engines = lw_alloc_array(config->handler_count + 1,
+                                                sizeof(struct lw_engine *));
     if (!engines) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     }
     for (size_t i = 0; i < config->broker_count && status == LW_STATUS_OK; i++) {
         status = add_broker(dispatcher, &config->brokers[i], ret_error);
     }
-    for (size_t i = 0; i < config->handler_count && status == LW_STATUS_OK; i++) {
-        if (is_used(config, &config->handlers[i])) {
-            status = add_engine(dispatcher, &config->handlers[i], bindings, &engines[i],
-                                ret_error);
-        }
+    if (status == LW_STATUS_OK) {
+        status = add_engines(dispatcher, config, bindings, engines, ret_error);
     }
     if (status == LW_STATUS_OK) {
         status = add_streams(dispatcher, config, engines, ret_error);

@@ -209,10 +209,10 @@ join_environment(const struct lw_property *env, size_t count)
 }
 
 static enum lw_status
-create_programs(struct lw_dispatcher *dispatcher, const char *name,
-                const struct lw_subscription_options *options,
-                const struct lw_config_handler *handler, struct lw_engine **ret_engine)
+create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+                const struct lw_subscription_options *options, struct lw_engine **ret_engine)
 {
+    const struct lw_config_handler *handler = request->handler;
     char **environment = join_environment(handler ? handler->env : NULL,
                                           handler ? handler->env_count : 0);
     if (!environment) {
@@ -234,7 +234,7 @@ create_programs(struct lw_dispatcher *dispatcher, const char *name,
         .start_timeout_ms = options->start_timeout_ms,
     };
     enum lw_status status = lw_programs_engine_create(
-        dispatcher->host, &dispatcher->completions, name, &run, ret_engine);
+        dispatcher->host, &dispatcher->completions, request->name, &run, ret_engine);
     lw_free(environment);
     return status;
 }
@@ -259,28 +259,27 @@ create_functions(struct lw_dispatcher *dispatcher, const char *name,
 }
 
 enum lw_status
-lw_registry_engine(struct lw_dispatcher *dispatcher, const char *name,
-                   const struct lw_subscription_options *options,
-                   const struct lw_config_handler *handler, struct lw_engine **ret_engine,
-                   struct lw_error *ret_error)
+lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+                   struct lw_engine **ret_engine, struct lw_error *ret_error)
 {
-    struct lw_subscription_options run = *options;
+    const struct lw_config_handler *handler = request->handler;
+    struct lw_subscription_options run = *request->options;
     enum lw_status status = LW_STATUS_OK;
     if (handler && handler->kind == LW_CONFIG_BUILTIN) {
         status = resolve_builtin(dispatcher, handler, &run, ret_error);
     }
     if (status == LW_STATUS_OK) {
-        status = check_handler(name, &run, ret_error);
+        status = check_handler(request->name, &run, ret_error);
     }
     if (status != LW_STATUS_OK) {
         return status;
     }
     status = run.engine == LW_ENGINE_PROGRAMS
-                 ? create_programs(dispatcher, name, &run, handler, ret_engine)
-                 : create_functions(dispatcher, name, &run, ret_engine);
+                 ? create_programs(dispatcher, request, &run, ret_engine)
+                 : create_functions(dispatcher, request->name, &run, ret_engine);
     if (status != LW_STATUS_OK) {
         return lw_error_set(ret_error, status, "", "handler \"%s\": cannot make engine %s: %s",
-                            name, engine_name(run.engine), lw_status_name(status));
+                            request->name, engine_name(run.engine), lw_status_name(status));
     }
     return LW_STATUS_OK;
 }

@@ -12,14 +12,18 @@
 
 /* Finds the broker by the URL's scheme; NULL and *ret_error when there is none. */
 const struct lw_broker_ops *lw_registry_broker(const char *url, struct lw_error *ret_error);
-/*
- * Makes the engine that the options ask for. INVALID when its kind cannot run what is given;
- * `slots` is what `threads` and `workers` are when they are 0. `name` is shown in logs.
- */
-enum lw_status lw_registry_engine(struct lw_dispatcher *dispatcher, const char *name,
-                                  const struct lw_subscription_options *options,
-                                  const struct lw_config_handler *handler,
-                                  struct lw_engine **ret_engine, struct lw_error *ret_error);
+
+/* What an engine is to run. */
+struct lw_engine_request {
+    const char *name; /* shown in logs */
+    const struct lw_subscription_options *options;
+    const struct lw_config_handler *handler; /* NULL: not from a configuration */
+};
+
+/* Makes the engine that the options ask for. INVALID when its kind cannot run what is given. */
+enum lw_status
+lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+                   struct lw_engine **ret_engine, struct lw_error *ret_error);
 /* What the Kafka client says about its properties; NULL when it is not built in. */
 const struct lw_config_client *lw_registry_client(void);
 /* Appends the names of all properties that can be given to the Kafka client, one a line. */

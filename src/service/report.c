@@ -80,7 +80,7 @@ lw_report_init(struct lw_report *report, struct lw_dispatcher *dispatcher)
     memset(report, 0, sizeof *report);
     report->dispatcher = dispatcher;
     report->count = count;
-    report->served = lw_alloc_array(room, sizeof *report->served);
+    report->served = lw_alloc_array(room, sizeof(struct lw_stream *));
     report->pauses = lw_alloc_array(room, sizeof *report->pauses);
     report->older.streams = lw_alloc_array(room, sizeof(struct lw_report_counts));
     report->newer.streams = lw_alloc_array(room, sizeof(struct lw_report_counts));

@@ -230,12 +230,11 @@ lw_service_is_only_waiting(const struct lw_service *service)
     }
     for (uint32_t i = 0; i < dispatcher->engine_count; i++) {
         const struct lw_engine *engine = dispatcher->engines[i];
-        if (!engine->ops->is_stopped(engine)) {
-            if (engine->ops->can_end_early) {
-                return false;
-            }
-            has_running = true;
+        bool is_running = !engine->ops->is_stopped(engine);
+        if (is_running && engine->ops->can_end_early) {
+            return false;
         }
+        has_running = has_running || is_running;
     }
     return has_running;
 }

@@ -77,8 +77,8 @@ teardown(void **state)
 static enum lw_status
 open_control(struct control_fixture *fixture)
 {
-    return lw_control_open(fixture->service->dispatcher->host, "orders", fixture->path,
-                           fixture->requests, &fixture->control, &fixture->service->error);
+    return lw_control_open(fixture->requests, fixture->path, &fixture->control,
+                           &fixture->service->error);
 }
 
 static int
@@ -321,10 +321,9 @@ a_path_that_cannot_be_used_is_refused_with_the_reason(void **state)
 {
     struct control_fixture *fixture = *state;
     struct lw_error *error = &fixture->service->error;
-    assert_int_equal(lw_control_open(fixture->service->dispatcher->host, "x",
-                                     "/nowhere/at/all.sock", fixture->requests,
-                                     &fixture->control, error),
-                     LW_STATUS_SYSTEM);
+    assert_int_equal(
+        lw_control_open(fixture->requests, "/nowhere/at/all.sock", &fixture->control, error),
+        LW_STATUS_SYSTEM);
     assert_string_equal(error->code, "E0801");
     assert_non_null(strstr(error->message, "No such file"));
     assert_non_null(strstr(error->help, "service.control"));
