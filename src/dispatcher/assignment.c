@@ -198,6 +198,8 @@ on_assigned(struct lw_link *link, const struct lw_event *event)
         }
         struct lw_partition *partition = lw_stream_assign(stream, event);
         if (!partition) {
+            stream->subscription.is_failed = true; /* its messages have no place to go */
+            lw_dispatcher_update_receive(dispatcher, stream);
             struct lw_error error = {.status = LW_STATUS_NO_MEMORY};
             lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701",
                          "no memory for partition %d of %s", event->partition, event->topic);

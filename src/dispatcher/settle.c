@@ -202,8 +202,7 @@ add_commit(struct lw_link *link, struct lw_partition *partition, uint32_t *count
 {
     lw_assignment_close_tail(partition);
     int64_t safe = lw_offsets_safe(&partition->offsets);
-    if (safe < 0 || safe == partition->committed || safe == partition->committing ||
-        !reserve_items(link, *count + 1)) {
+    if (safe < 0 || safe == partition->committed || safe == partition->committing) {
         return;
     }
     struct lw_stream *stream =
@@ -211,6 +210,21 @@ add_commit(struct lw_link *link, struct lw_partition *partition, uint32_t *count
     partition->committing = safe;
     link->commit_items[(*count)++] =
         (struct lw_commit_item){stream->source, partition->slot, safe};
+}
+
+/* Dirty again: by the interval; after failures with growing delay, for ever. */
+static void
+arm_commit(struct lw_link *link)
+{
+    struct lw_dispatcher *dispatcher = link->dispatcher;
+    if (lw_list_is_empty(&link->dirty) || lw_timer_is_armed(&link->commit_timer)) {
+        return;
+    }
+    struct lw_backoff backoff = {dispatcher->options.commit_interval_ms, 2, COMMIT_RETRY_MAX_MS,
+                                 0};
+    int64_t delay_ms = lw_backoff_ms(&backoff, link->commit_failures + 1, 0);
+    lw_timers_arm(&dispatcher->host->timers, &link->commit_timer,
+                  dispatcher->host->now + (uint64_t)delay_ms * LW_MS);
 }
 
 void
@@ -225,11 +239,16 @@ lw_settle_commit(struct lw_link *link)
     struct lw_list *node;
     while ((node = lw_list_pop(&link->dirty)) != NULL) {
         struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, dirty);
+        if (!reserve_items(link, count + 1)) {
+            lw_list_push(&link->dirty, &partition->dirty);
+            break;
+        }
         partition->is_dirty = false;
         add_commit(link, partition, &count);
     }
     link->completed = 0;
     if (count == 0) {
+        arm_commit(link); /* for what there was no memory */
         return;
     }
     (void)lw_fault_point(dispatcher->host->faults, "commit.before");
@@ -273,21 +292,6 @@ each_partition(struct lw_link *link, bool is_ok)
             end_commit(link, LW_CONTAINER(node, struct lw_partition, link), is_ok);
         }
     }
-}
-
-/* Dirty again: by the interval; after failures with growing delay, for ever. */
-static void
-arm_commit(struct lw_link *link)
-{
-    struct lw_dispatcher *dispatcher = link->dispatcher;
-    if (lw_list_is_empty(&link->dirty) || lw_timer_is_armed(&link->commit_timer)) {
-        return;
-    }
-    struct lw_backoff backoff = {dispatcher->options.commit_interval_ms, 2, COMMIT_RETRY_MAX_MS,
-                                 0};
-    int64_t delay_ms = lw_backoff_ms(&backoff, link->commit_failures + 1, 0);
-    lw_timers_arm(&dispatcher->host->timers, &link->commit_timer,
-                  dispatcher->host->now + (uint64_t)delay_ms * LW_MS);
 }
 
 void

@@ -3,7 +3,7 @@
  * The assignors. `plan` writes the wanted owner of every partition of one topic into the group's
  * scratch array; revoking and assigning only compare it with what is. Candidates are counted and
  * indexed in the order of the topic's list of sources, so that the same members always give the
- * same plan. Without memory for the scratch the topic waits for the next rebalance.
+ * same plan. What memory was lacking for is given out a little later (lacks_memory).
  */
 #include "brokers/memory/assignor.h"
 
@@ -132,6 +132,7 @@ plan(const struct lw_memory_hub *hub, struct lw_memory_group *group,
         void *targets = lw_resize_array(group->targets, (size_t)topic->partition_count,
                                         sizeof(struct lw_memory_source *));
         if (!targets) {
+            group->lacks_memory = true;
             return false;
         }
         group->targets = targets;
@@ -176,6 +177,7 @@ give(struct lw_memory_group *group, struct lw_memory_source *source,
 {
     struct lw_memory_slot *slot = lw_memory_source_slot(source, partition, is_companion);
     if (!slot) {
+        group->lacks_memory = true;
         return;
     }
     int64_t position = start_position(group, slot);
@@ -199,6 +201,7 @@ give_companions(struct lw_memory_hub *hub, struct lw_memory_group *group,
         struct lw_memory_topic *topic = NULL;
         if (lw_memory_source_tier(source, source->tiers_ms[i], name, sizeof name)) {
             topic = lw_memory_topic_use(hub, name, source->topic->partition_count);
+            group->lacks_memory |= !topic && !hub->options.is_closed_world;
         }
         struct lw_memory_partition *partition = lw_memory_topic_partition(topic, number);
         if (partition && !lw_memory_assignor_owner(group, partition)) {
@@ -232,6 +235,9 @@ assign_topic(struct lw_memory_hub *hub, struct lw_memory_group *group,
         struct lw_memory_slot *owner = lw_memory_assignor_owner(group, topic->partitions[p]);
         if (owner) {
             group->is_due = group->is_due || owner->source != target;
+            if (owner->source == target && !owner->is_revoking) {
+                give_companions(hub, group, target, p, owner->generation);
+            }
             continue;
         }
         uint64_t generation = generation_for(hub, target->member);
@@ -292,5 +298,6 @@ lw_memory_assignor_assign(struct lw_memory_hub *hub, struct lw_memory_group *gro
         member->is_rejoining = false;
     }
     group->epoch++;
+    group->lacks_memory = false;
     each_topic(hub, group, assign_topic, 0);
 }

@@ -40,7 +40,11 @@ attach_partition(struct lw_memory_source *source, struct lw_memory_partition *pa
 {
     bool is_shared = source->broker->hub->options.sharing == LW_MEMORY_SHARED;
     struct lw_memory_slot *slot = lw_memory_source_slot(source, partition, false);
-    if (!slot || slot->is_assigned) {
+    if (!slot) {
+        source->retry_at = source->broker->base.host->now + ATTACH_AGAIN_NS;
+        return;
+    }
+    if (slot->is_assigned) {
         return;
     }
     slot->backlog = lw_memory_backlog_use(partition, source->subscription, is_shared,

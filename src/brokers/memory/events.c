@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of events. Receipts reserve their place when their publication is accepted; the few
- * events of assignments grow the ring, and lack of memory there ends the program, since an event
+ * A ring of events, there from the beginning. Receipts reserve their place when their publication
+ * is accepted; the few events of assignments grow the ring long before it is full, so that lack of
+ * memory is met by later attempts. A full ring that cannot grow ends the program, since an event
  * that is dropped silently would be worse. Loop thread.
  */
 #include "brokers/memory/events.h"
@@ -42,9 +43,10 @@ void
 lw_memory_events_push(struct lw_memory_broker *broker, const struct lw_event *event)
 {
     struct lw_memory_events *events = &broker->events;
-    if (events->count == events->capacity) {
-        lw_assert(lw_memory_events_reserve(broker, 1));
+    if (events->count + broker->producer.count >= events->capacity / 4 * 3) {
+        (void)lw_memory_events_reserve(broker, events->capacity / 2);
     }
+    lw_assert(events->count < events->capacity);
     events->items[(events->first + events->count++) & (events->capacity - 1)] = *event;
     events->lost += event->kind == LW_EVENT_LOST;
     lw_memory_broker_poke(broker);

@@ -15,6 +15,8 @@
 #include "brokers/memory/broker.h"
 #include "brokers/memory/member.h"
 
+#define MEMORY_RETRY_NS (100 * LW_MS)
+
 struct lw_memory_group *
 lw_memory_group_find(const struct lw_memory_hub *hub, const char *name)
 {
@@ -157,7 +159,10 @@ lw_memory_group_advance(struct lw_memory_hub *hub, struct lw_memory_group *group
         group->is_due = false;
         lw_memory_assignor_assign(hub, group);
         hub->stats.rebalances++;
-        if (group->is_due) { /* cooperative: more has to move */
+        if (group->lacks_memory) {
+            group->state = LW_MEMORY_GROUP_JOINING;
+            group->assign_at = now + MEMORY_RETRY_NS;
+        } else if (group->is_due) { /* cooperative: more has to move */
             lw_memory_group_want(group);
         }
     }

@@ -89,7 +89,7 @@ create(struct lw_host *host, const char *name, const char *url,
     }
     struct lw_memory_broker *broker = lw_alloc(sizeof *broker);
     char *copy = lw_copy_text(name);
-    if (!broker || !copy) {
+    if (!broker || !copy || !lw_memory_events_reserve(broker, 1)) {
         lw_free(broker);
         lw_free(copy);
         lw_memory_hub_close(hub);
