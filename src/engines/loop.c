@@ -62,7 +62,7 @@ static void
 sweep(struct loop_engine *loop)
 {
     size_t kept = loop->first;
-    size_t next_late = loop->first;
+    size_t next_late = kept;
     for (size_t i = loop->first; i != loop->end; i++) {
         struct run *run = run_at(loop, i);
         if (!is_over(run)) {

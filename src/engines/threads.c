@@ -30,12 +30,12 @@ enum slot_word { SLOT_EMPTY, SLOT_SLEEPING, SLOT_FULL, SLOT_LEAVE };
 
 struct worker {
     _Alignas(64) _Atomic uint32_t word;
+    bool is_late;
     struct lw_delivery *task; /* the loop's before FULL, the worker's after */
     struct threads_engine *threads;
     struct worker *next_idle;
     struct worker *next_sleeper; /* to be woken by flush */
     struct lw_list running;      /* in the order of starts, or in no list */
-    bool is_late;
     pthread_t thread;
 };
 

@@ -14,7 +14,7 @@
 
 #define KIT(state) ((const struct engine_kit *)*(state))
 
-enum { TIMEOUT_MS = 150, LONG_MS = 10000 };
+enum { TIMEOUT_MS = 500, LONG_MS = 10000 };
 
 static struct world *
 open_world(void **state, int64_t timeout_ms)
@@ -133,25 +133,29 @@ outputs_are_carried_with_key_headers_and_delay(void **state)
     world_destroy(world);
 }
 
+static bool
+has_all_room(struct world *world)
+{
+    return world->engine->room == world->expected_room;
+}
+
 static void
 no_more_than_room_is_taken_and_room_comes_back(void **state)
 {
     struct world *world = open_world(state, LONG_MS);
-    world_wait(world, world_engine_has_room);
-    world_spend(world, 300); /* all workers, not only the first */
-    uint32_t room = world->engine->room;
-    uint32_t taken = 0;
-    while (world->engine->room > 0 && taken < 64) {
-        const char *command = KIT(state)->can_wait ? "wait 100 ok" : "ok";
+    const char *command = KIT(state)->can_wait ? "wait 100 ok" : "ok";
+    uint32_t taken = KIT(state)->room ? KIT(state)->room : 64;
+    world->expected_room = KIT(state)->room ? KIT(state)->room : world->engine->room;
+    world_wait(world, has_all_room);
+    for (uint32_t i = 0; i < taken; i++) {
         assert_true(world_submit(world, world_delivery(world, command)));
-        taken++;
     }
-    if (world->engine->room == 0) {
-        assert_int_equal(taken, room);
+    if (KIT(state)->room) {
+        assert_int_equal(world->engine->room, 0);
         assert_false(world_submit(world, world_delivery(world, "ok")));
     }
     world_wait_results(world, taken);
-    assert_int_equal(world->engine->room, room);
+    assert_true(has_all_room(world));
     assert_true(world->engine->has_changed);
     world_destroy(world);
 }
@@ -177,12 +181,12 @@ a_task_that_overruns_its_time_is_an_error_that_says_so(void **state)
         return;
     }
     struct world *world = open_world(state, TIMEOUT_MS);
-    struct lw_delivery *late = world_run(world, "wait 400 retry -1 why not");
+    struct lw_delivery *late = world_run(world, "wait 1200 retry -1 why not");
     struct lw_delivery *good = world_run(world, "wait 20 ok");
     world_wait_results(world, 2);
     assert_int_equal(good->verdict, LW_OK);
     assert_int_equal(late->verdict, LW_ERROR);
-    assert_string_equal(lw_delivery_reason(late), "timed out after 150ms");
+    assert_string_equal(lw_delivery_reason(late), "timed out after 500ms");
     assert_false(late->outcome->is_uncharged);
     world_destroy(world);
 }
@@ -194,7 +198,7 @@ the_engine_works_on_after_a_timeout(void **state)
         return;
     }
     struct world *world = open_world(state, TIMEOUT_MS);
-    world_run(world, "wait 300 ok");
+    world_run(world, "wait 1000 ok");
     world_wait_results(world, 1);
     for (size_t i = 0; i < 20; i++) {
         world_run(world, "ok");

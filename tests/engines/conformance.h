@@ -15,6 +15,7 @@ struct engine_kit {
     const char *name;
     /* Creates and starts world->engine with a handler that obeys. timeout_ms 0: none. */
     void (*create)(struct world *world, int64_t timeout_ms);
+    uint32_t room; /* once all of it is there; 0: any number of tasks */
     bool can_wait; /* a task may take its time while the loop turns */
     bool
         can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */

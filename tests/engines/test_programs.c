@@ -306,15 +306,15 @@ extend_moves_the_deadline(void **state)
     struct world *world = world_create();
     struct lw_programs_options options = programs_options("obey.py", NULL);
     (void)state;
-    options.timeout_ms = 300;
+    options.timeout_ms = 800;
     programs_create(world, &options);
-    struct lw_delivery *good = world_run(world, "extend 5s wait 600 ok");
+    struct lw_delivery *good = world_run(world, "extend 30s wait 1200 ok");
     world_wait_results(world, 1);
-    struct lw_delivery *late = world_run(world, "extend 400ms wait 5000 ok");
+    struct lw_delivery *late = world_run(world, "extend 900ms wait 9000 ok");
     world_wait_results(world, 2);
     assert_int_equal(good->verdict, LW_OK);
     assert_int_equal(late->verdict, LW_ERROR);
-    assert_string_equal(lw_delivery_reason(late), "timed out after 300ms and extensions");
+    assert_string_equal(lw_delivery_reason(late), "timed out after 800ms and extensions");
     world_destroy(world);
 }
 
@@ -401,9 +401,10 @@ int
 main(void)
 {
     const struct engine_kit kits[] = {
-        { "programs", create_obeying, .can_wait = true, .can_end_early = true },
-        { "programs, concurrent", create_concurrent, .can_wait = true, .can_end_early = true },
-        { "programs, descriptor 3", create_on_descriptor_3, .can_wait = true,
+        { "programs", create_obeying, .room = 2, .can_wait = true, .can_end_early = true },
+        { "programs, concurrent", create_concurrent, .room = 2, .can_wait = true,
+          .can_end_early = true },
+        { "programs, descriptor 3", create_on_descriptor_3, .room = 2, .can_wait = true,
           .can_end_early = true },
     };
     const struct CMUnitTest tests[] = {

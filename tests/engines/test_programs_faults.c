@@ -231,24 +231,24 @@ static void
 a_timeout_charges_the_late_one_and_not_its_neighbours(void **state)
 {
     static const char *const commands[] = { "ok", "hold", "ok", "ok" };
-    struct world *world = open_obeying(1, 4, 300);
+    struct world *world = open_obeying(1, 4, 1000);
     (void)state;
     submit_all(world, commands, 4);
     world_wait_results(world, 4);
     assert_int_equal(world->deliveries[1].verdict, LW_ERROR);
-    assert_string_equal(lw_delivery_reason(&world->deliveries[1]), "timed out after 300ms");
+    assert_string_equal(lw_delivery_reason(&world->deliveries[1]), "timed out after 1s");
     assert_int_equal(count_verdicts(world, LW_OK), 3);
     assert_int_equal(world->engine->restarts, 1);
     world_destroy(world);
 }
 
-/* Four of 150 ms one after another take 600 ms, and none is late with 400. */
+/* Four of 300 ms one after another take 1,200 ms, and none is late with 900. */
 static void
 the_clock_of_a_message_starts_when_those_before_it_are_answered(void **state)
 {
-    static const char *const commands[] = { "wait 150 ok", "wait 150 ok", "wait 150 ok",
-                                            "wait 150 ok" };
-    struct world *world = open_obeying(1, 4, 400);
+    static const char *const commands[] = { "wait 300 ok", "wait 300 ok", "wait 300 ok",
+                                            "wait 300 ok" };
+    struct world *world = open_obeying(1, 4, 900);
     (void)state;
     submit_all(world, commands, 4);
     world_wait_results(world, 4);
@@ -273,6 +273,12 @@ one_that_ignores_term_is_killed(void **state)
     world_destroy(world);
 }
 
+static bool
+is_stubborn(struct world *world)
+{
+    return world_has_logged(world, "handler.output: stubborn");
+}
+
 static void
 a_stop_kills_one_that_ignores_everything(void **state)
 {
@@ -280,7 +286,7 @@ a_stop_kills_one_that_ignores_everything(void **state)
     static const char *const commands[] = { "stubborn", "ok" };
     (void)state;
     submit_all(world, commands, 2);
-    world_spend(world, 300);
+    world_wait(world, is_stubborn);
     uint64_t began = world->host->ops->refresh(world->host);
     world->engine->ops->stop(world->engine, began + 600 * LW_MS);
     world_wait(world, world_engine_is_stopped);

@@ -32,7 +32,8 @@ struct world {
     struct lw_delivery *results[WORLD_TASKS_MAX];
     size_t result_count;
     size_t running;
-    char log[65536]; /* events and texts, one line each */
+    uint32_t expected_room; /* for a condition of a test */
+    char log[65536];        /* events and texts, one line each */
     size_t log_size;
 };
 

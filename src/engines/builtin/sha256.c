@@ -32,9 +32,9 @@ rotate(uint32_t x, int bits)
 static void
 expand(const uint8_t *block, uint32_t w[ROUNDS])
 {
-    for (int i = 0; i < 16; i++) {
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | (uint32_t)block[4 * i + 3];
+    for (size_t i = 0; i < 16; i++, block += 4) {
+        w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 |
+               (uint32_t)block[3];
     }
     for (int i = 16; i < ROUNDS; i++) {
         uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;

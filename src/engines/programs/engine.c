@@ -90,22 +90,28 @@ start(struct lw_engine *engine, struct lw_error *ret_error)
     return LW_STATUS_OK;
 }
 
+static bool
+take_one(struct lw_programs *programs, struct lw_delivery *delivery)
+{
+    struct lw_programs_worker *worker = lw_programs_least_loaded(programs);
+    struct lw_programs_task *task = worker ? lw_programs_tasks_take(&programs->tasks, delivery)
+                                           : NULL;
+    if (task && lw_programs_worker_give(worker, task)) {
+        programs->engine.room--;
+        return true;
+    }
+    if (task) {
+        lw_programs_tasks_give(&programs->tasks, task);
+    }
+    lw_programs_wait_for_memory(programs);
+    return false;
+}
+
 static size_t
 submit(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n)
 {
-    struct lw_programs *programs = programs_of(engine);
     size_t taken = 0;
-    while (taken < n && engine->room > 0) {
-        struct lw_programs_worker *worker = lw_programs_least_loaded(programs);
-        struct lw_programs_task *task = lw_programs_tasks_take(&programs->tasks, tasks[taken]);
-        if (!worker || !task || !lw_programs_worker_give(worker, task)) {
-            if (task) {
-                lw_programs_tasks_give(&programs->tasks, task);
-            }
-            lw_programs_wait_for_memory(programs);
-            break;
-        }
-        engine->room--;
+    while (taken < n && engine->room > 0 && take_one(programs_of(engine), tasks[taken])) {
         taken++;
     }
     return taken;

@@ -155,10 +155,9 @@ fill_attributes(posix_spawnattr_t *attributes)
 static bool
 is_overridden(const char *entry, const char *const *over)
 {
-    const char *equals = strchr(entry, '=');
-    size_t length = equals ? (size_t)(equals - entry) + 1 : strlen(entry);
+    size_t length = strcspn(entry, "=");
     for (; over && *over; over++) {
-        if (strncmp(entry, *over, length) == 0) {
+        if (strcspn(*over, "=") == length && memcmp(entry, *over, length) == 0) {
             return true;
         }
     }

@@ -68,6 +68,10 @@ write_content(struct lw_json *json, const char *name, const char *name_b64,
 
 /* -- Headers ----------------------------------------------------------------------------------- */
 
+struct entry {
+    const struct lw_header *header;
+};
+
 static int
 compare_bytes(struct lw_bytes a, struct lw_bytes b)
 {
@@ -80,17 +84,18 @@ compare_bytes(struct lw_bytes a, struct lw_bytes b)
 static int
 compare(const void *a, const void *b)
 {
-    const struct lw_header *const *left = a;
-    const struct lw_header *const *right = b;
-    int order = compare_bytes((*left)->name, (*right)->name);
-    return order != 0 ? order : (*left > *right) - (*left < *right);
+    const struct lw_header *left = ((const struct entry *)a)->header;
+    const struct lw_header *right = ((const struct entry *)b)->header;
+    int order = compare_bytes(left->name, right->name);
+    return order != 0 ? order : (left > right) - (left < right);
 }
 
 static size_t
-group_size(const struct lw_header *const *sorted, size_t count)
+group_size(const struct entry *sorted, size_t count)
 {
     size_t size = 1;
-    while (size < count && compare_bytes(sorted[0]->name, sorted[size]->name) == 0) {
+    while (size < count &&
+           compare_bytes(sorted[0].header->name, sorted[size].header->name) == 0) {
         size++;
     }
     return size;
@@ -98,27 +103,27 @@ group_size(const struct lw_header *const *sorted, size_t count)
 
 /* Writes those of a group that are text, or those that are not. */
 static void
-write_group(struct lw_json *json, const struct lw_header *const *group, size_t size, bool text)
+write_group(struct lw_json *json, const struct entry *group, size_t size, bool text)
 {
     size_t matching = 0;
     for (size_t i = 0; i < size; i++) {
-        matching += is_text(group[i]->value) == text ? 1 : 0;
+        matching += is_text(group[i].header->value) == text ? 1 : 0;
     }
     if (matching == 0) {
         return;
     }
-    lw_json_key_bytes(json, group[0]->name);
+    lw_json_key_bytes(json, group[0].header->name);
     if (matching > 1) {
         lw_json_array(json);
     }
     for (size_t i = 0; i < size; i++) {
-        if (is_text(group[i]->value) != text) {
+        if (is_text(group[i].header->value) != text) {
             continue;
         }
         if (text) {
-            lw_json_bytes(json, group[i]->value);
+            lw_json_bytes(json, group[i].header->value);
         } else {
-            lw_json_base64(json, group[i]->value);
+            lw_json_base64(json, group[i].header->value);
         }
     }
     if (matching > 1) {
@@ -127,8 +132,7 @@ write_group(struct lw_json *json, const struct lw_header *const *group, size_t s
 }
 
 static void
-write_sorted(struct lw_json *json, const struct lw_header *const *sorted, size_t count,
-             bool text)
+write_sorted(struct lw_json *json, const struct entry *sorted, size_t count, bool text)
 {
     lw_json_key(json, text ? "headers" : "headers_b64");
     lw_json_object(json);
@@ -145,17 +149,16 @@ write_headers(struct lw_json *json, const struct lw_delivery *delivery)
 {
     size_t count = 0;
     bool has_binary = false;
-    const struct lw_header *on_stack[HEADERS_ON_STACK];
+    struct entry on_stack[HEADERS_ON_STACK];
     const struct lw_header *headers = lw_delivery_headers(delivery, &count);
-    const struct lw_header **sorted = count > HEADERS_ON_STACK
-                                          ? lw_alloc_array(count, sizeof *sorted)
-                                          : on_stack;
+    struct entry *sorted = count > HEADERS_ON_STACK ? lw_alloc_array(count, sizeof *sorted)
+                                                    : on_stack;
     if (!sorted) {
         json->text->is_failed = true;
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        sorted[i] = &headers[i];
+        sorted[i].header = &headers[i];
         has_binary = has_binary || !is_text(headers[i].value);
     }
     if (count > 1) {

@@ -131,6 +131,7 @@ def obey(message):
             return answer | {"reply": "y" * int(words[1])}
         case "stubborn":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            print("stubborn", file=sys.stderr, flush=True)
             time.sleep(3600)
         case "child":
             child = os.fork()
