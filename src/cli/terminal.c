@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal, and how a command speaks to its user: see command.h for the contract. */
+/*
+ * The terminal, and how a command speaks to its user: see command.h for the contract. Output is
+ * written whole or not at all as far as the reader lets us; messages go to standard error at once.
+ */
 #include "cli/terminal.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places of control sockets. Blocking calls: start-up and the command only. */
+/*
+ * The places of control sockets, in the order in which both sides look at them. Blocking calls,
+ * for start-up and the command only.
+ */
 #include "service/control_path.h"
 
 #include <dirent.h>

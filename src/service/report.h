@@ -63,6 +63,14 @@ lw_report_lane(const struct lw_report *report, uint32_t index, struct lw_report_
 /* "ready", "draining", "not ready: ..." */
 void lw_report_health(const struct lw_report *report, char *out, size_t size);
 
+/* Rates of all topics together, per second. */
+struct lw_report_totals {
+    double in;
+    double results[5]; /* by enum lw_verdict */
+};
+struct lw_report_totals lw_report_total(const struct lw_report *report);
+int64_t lw_report_up_ms(const struct lw_dispatcher *dispatcher);
+
 void lw_report_status_json(const struct lw_report *report, struct lw_json *json);
 void lw_report_status_text(const struct lw_report *report, struct lw_text *out);
 /* `topic` NULL: all. At most `max` messages, the oldest of each partition first. */

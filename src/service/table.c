@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables and the short forms of numbers that stand in them. Pure. */
+/*
+ * Tables and the short forms of numbers that stand in them: two passes over the cells, one that
+ * measures and one that prints. Pure but for memory.
+ */
 #include "service/table.h"
 
 #include <stdarg.h>

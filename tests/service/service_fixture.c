@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hub settles individually, so that a backlog is what was not acknowledged. */
+/*
+ * A dispatcher of the public interface on a memory hub of its own. The hub settles individually,
+ * so that a backlog is what was not acknowledged.
+ */
 #include "tests/support/test.h"
 
 #include "tests/service/service_fixture.h"

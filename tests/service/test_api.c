@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public functions: making, running, closing from everywhere, ending. */
+/*
+ * The public functions: making a dispatcher, running it, closing it from everywhere, its end, and
+ * driving it from a loop of one's own.
+ */
 #include "tests/support/test.h"
 
 #include <poll.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket: requests over a real socket, served by a real loop in the same thread. */
+/*
+ * The control socket: requests over a real socket, served by a real loop in the same thread, and
+ * clients and files that are not what they should be.
+ */
 #include "tests/support/test.h"
 
 #include <errno.h>

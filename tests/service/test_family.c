@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of priority topics: the six-topic table, and that a wrong call changes nothing. */
+/*
+ * Families of priority topics: the six-topic table of two levels and three sublevels, and that a
+ * wrong call changes nothing.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

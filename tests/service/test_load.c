@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a file to a running dispatcher: functions bound by name, all or nothing. */
+/*
+ * From a file to a running dispatcher: functions bound by name, built-in handlers and programs,
+ * and that a failed load leaves nothing behind.
+ */
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status and explain: the words for what a topic does, and the one reason why a message waits. */
+/*
+ * status and explain: the words for what a topic does, and the one reason why a message waits,
+ * with handlers that the test holds and lets go.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables, and the short forms of numbers. */
+/*
+ * Tables: the width of columns, and the short forms of ordinals, durations and numbers that
+ * stand in them.
+ */
 #include "tests/support/test.h"
 
 #include "service/table.h"
