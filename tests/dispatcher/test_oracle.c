@@ -29,6 +29,10 @@
     {                                                                                          \
         .kind = LW_HISTORY_RETURNED, .generation = (g), .position = (p)                        \
     }
+#define JUDGE(g, p)                                                                            \
+    {                                                                                          \
+        .kind = LW_HISTORY_JUDGED, .generation = (g), .position = (p)                          \
+    }
 #define SENT(g, p, d)                                                                          \
     {                                                                                          \
         .kind = LW_HISTORY_PUBLISHED, .generation = (g), .position = (p), .detail = (d)        \
@@ -263,6 +267,8 @@ attempts_that_go_down_break_p10(void **state)
                   RUN(1, 0, 1), BACK(1, 0), DROP(1, 0));
     ASSERT_KEEPS(ASSIGN(1, 0), GET(1, 0, 7), RUN(1, 0, 1), BACK(1, 0), RUN(1, 0, 1), BACK(1, 0),
                  DROP(1, 0)); /* a run that was not charged */
+    ASSERT_BREAKS(ORACLE_P10, ASSIGN(1, 0), GET(1, 0, 7), RUN(1, 0, 1), BACK(1, 0), JUDGE(1, 0),
+                  RUN(1, 0, 1), BACK(1, 0), DROP(1, 0)); /* judged, so it was */
 }
 
 static void

@@ -26,9 +26,8 @@ MUTANTS = [
      "    int64_t safe = lw_offsets_safe(&partition->offsets);",
      "    int64_t safe = partition->offsets.next;"),
     ("busy-lane-is-ready", "P3", "src/core/lane.c",
-     "    if (lane->place == LW_LANE_IDLE) {\n        enter_ready(lane);",
-     "    if (lane->place == LW_LANE_IDLE || lane->place == LW_LANE_BUSY) {\n"
-     "        enter_ready(lane);"),
+     "    lane->place = LW_LANE_BUSY;\n    return delivery;",
+     "    (void)lw_lane_release(lane);\n    return delivery;"),
     ("last-in-first-out", "P3", "src/core/lane.c",
      "    lw_queue_push(&lane->waiting, &delivery->link);",
      "    lw_queue_push_front(&lane->waiting, &delivery->link);"),
@@ -53,7 +52,8 @@ MUTANTS = [
      "        publishing->is_in_room = false;\n        send_all(publishing);",
      "        publishing->is_in_room = false;"),
     ("never-at-rest", "P9", "src/dispatcher/dispatcher.c",
-     "    return has_work ? now : LW_NEVER;", "    return has_work ? now : now;"),
+     "    return has_work ? dispatcher->host->now : LW_NEVER;",
+     "    return has_work ? dispatcher->host->now : dispatcher->host->now;"),
     ("attempts-forgotten", "P10", "src/dispatcher/dispatcher.c",
      "    delivery->subscription->parked--;\n    lw_delivery_set_state(delivery, LW_STATE_QUEUED);",
      "    delivery->subscription->parked--;\n    delivery->attempt = 0;\n"
@@ -64,9 +64,9 @@ MUTANTS = [
     ("given-back-is-done", "lost", "src/dispatcher/settle.c",
      "    return outcome != LW_SETTLED_REDELIVERED && outcome != LW_SETTLED_GIVEN_BACK;",
      "    return outcome != LW_SETTLED_REDELIVERED;"),
-    ("leaves-without-commit", "lost", "src/dispatcher/shutdown.c",
-     "(link->is_committing || !lw_list_is_empty(&link->revoking) ||",
-     "(!lw_list_is_empty(&link->revoking) ||"),
+    ("answers-before-commit", "lost", "src/dispatcher/assignment.c",
+     "    if (!link->is_committing) {\n        answer_revokes(link);",
+     "    if (true) {\n        answer_revokes(link);"),
 ]
 
 
@@ -77,9 +77,10 @@ def copy_sources(build):
     for name in ("CMakeLists.txt", "cmake", "include", "src", "tests"):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, tree / name, copy_function=shutil.copy,
+                            ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy2(source, tree / name)
+            shutil.copy(source, tree / name)
     return tree
 
 

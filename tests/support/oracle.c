@@ -420,9 +420,11 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
         blame(oracle, ORACLE_P5, event, "started after its end");
         return;
     }
-    if (event->attempt < run->attempt || event->attempt == 0) {
-        blame(oracle, ORACLE_P10, event, "the attempt went down");
+    bool is_charged = (run->flags & RUN_JUDGED) != 0 && run->open == 1;
+    if (event->attempt < run->attempt + is_charged || event->attempt == 0) {
+        blame(oracle, ORACLE_P10, event, "the attempt did not go up");
     }
+    run->flags &= (uint8_t)~RUN_JUDGED;
     check_order(oracle, event, subject);
     check_priority(oracle, event, subject);
     oracle_stale_fresh(oracle, subject->seat, run);
@@ -458,6 +460,21 @@ on_returned(struct oracle *oracle, const struct oracle_event *event, struct subj
     }
 }
 
+/* One of several deliveries of the same position is over: the next one begins from nothing. */
+static void
+begin_next_copy(struct oracle *oracle, struct subject *subject)
+{
+    struct run *run = subject->run;
+    bool was_held = run->attempt > 0;
+    run->attempt = 0;
+    run->flags &= (uint8_t)~RUN_JUDGED;
+    if (run->key != NONE) {
+        struct key *key = &subject->seat->keys[run->key];
+        key->lane->held -= was_held;
+        oracle_update_key(oracle, subject->seat, key);
+    }
+}
+
 static void
 close_run(struct oracle *oracle, const struct oracle_event *event, struct subject *subject)
 {
@@ -469,6 +486,9 @@ close_run(struct oracle *oracle, const struct oracle_event *event, struct subjec
     run->open--;
     subject->ownership->open--;
     if (run->open > 0) {
+        if (event->kind == LW_HISTORY_SETTLED) {
+            begin_next_copy(oracle, subject);
+        }
         return;
     }
     oracle_stale_fresh(oracle, subject->seat, run);
@@ -591,6 +611,7 @@ dispatch(struct oracle *oracle, const struct oracle_event *event, struct subject
         if (!(subject->run->flags & RUN_RETURNED)) {
             blame(oracle, ORACLE_P1, event, "judged before its handler returned");
         }
+        subject->run->flags |= RUN_JUDGED;
         break;
     case LW_HISTORY_PUBLISHED:
         on_published(event, subject);

@@ -11,6 +11,7 @@ enum {
     FLAG_SEEN = 4,
     FLAG_DONE = 8,
 
+    RUN_JUDGED = 1, /* since its last start: that one was charged */
     RUN_RETURNED = 2,
     RUN_RETRY_CONFIRMED = 4,
     RUN_DEAD_CONFIRMED = 8,
