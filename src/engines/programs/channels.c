@@ -210,6 +210,7 @@ read_lines(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
         break_off(worker, "it wrote a line of more than %d MiB", LINE_BYTES_MAX >> 20);
     }
     if (reader->is_overlong) {
+        lw_programs_reader_deinit(reader);
         reader->is_cutting = true;
     }
 }

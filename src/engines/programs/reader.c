@@ -92,28 +92,31 @@ give_out(struct lw_programs_reader *reader, size_t size, size_t skipped,
     *ret_line = (struct lw_bytes){ line, size };
 }
 
+/* Looks no further than a line may reach, so that cutting a long one is linear too. */
 bool
 lw_programs_reader_next(struct lw_programs_reader *reader, struct lw_bytes *ret_line)
 {
-    size_t unseen = reader->end - reader->scanned;
-    const char *newline = unseen > 0 ? memchr(reader->data + reader->scanned, '\n', unseen)
-                                     : NULL;
-    size_t size = newline ? (size_t)(newline - reader->data) - reader->begin
-                          : reader->end - reader->begin;
-    if (size > reader->line_max) {
-        reader->is_overlong = !reader->is_cutting;
-        if (reader->is_overlong) {
-            return false;
-        }
-        give_out(reader, reader->line_max, 0, ret_line);
-        return true;
-    }
-    if (!newline) {
-        reader->scanned = reader->end;
+    size_t held = reader->end - reader->begin;
+    if (held == 0) {
         return false;
     }
-    give_out(reader, size, 1, ret_line);
-    return true;
+    size_t looked = held > reader->line_max ? reader->line_max + 1 : held;
+    size_t seen = reader->scanned - reader->begin;
+    const char *line = reader->data + reader->begin;
+    const char *newline = looked > seen ? memchr(line + seen, '\n', looked - seen) : NULL;
+    if (newline) {
+        give_out(reader, (size_t)(newline - line), 1, ret_line);
+        return true;
+    }
+    reader->scanned = reader->begin + (looked > seen ? looked : seen);
+    if (held <= reader->line_max) {
+        return false;
+    }
+    reader->is_overlong = !reader->is_cutting;
+    if (reader->is_cutting) {
+        give_out(reader, reader->line_max, 0, ret_line);
+    }
+    return reader->is_cutting;
 }
 
 bool
