@@ -10,7 +10,6 @@
  *   shutdown.c    drain, deadline, close
  *   stream.c      a subscription with everything that belongs to it
  *   view.c        what handlers may ask that needs a clock or the origin headers
- *   status.c      a picture of all that for people; explain
  */
 #ifndef LW_DISPATCHER_DISPATCHER_H
 #define LW_DISPATCHER_DISPATCHER_H

@@ -308,7 +308,7 @@ warn_retry_topics(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
         lw_host_log(dispatcher->host, LW_LOG_WARN, "retry.unconsumed",
                     "a retry topic is consumed by nobody here; mark it external if somebody "
                     "else does",
-                    "code=W0310 topic=%s retry_topic=%s", stream->topic, stream->retry_topic);
+                    "code=W0301 topic=%s retry_topic=%s", stream->topic, stream->retry_topic);
     }
     return LW_STATUS_OK;
 }
