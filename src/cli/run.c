@@ -20,6 +20,8 @@
 #include "service/load.h"
 #include "service/service.h"
 
+#define LEAVE_NS (500 * LW_MS)
+
 enum { FLAG_FAULTS = LW_FLAG_OWN, FLAG_OUTAGE, FLAG_NO_CONTROL };
 
 const struct lw_flag lw_run_flags[] = {
@@ -208,10 +210,26 @@ say_ready(struct run *run)
                 run->control ? lw_control_path(run->control) : "");
 }
 
+/*
+ * The clients leave their groups on threads of their own. Without that moment the group would
+ * wait for our session to end, and the next member with it.
+ */
+static void
+let_clients_leave(const struct run *run)
+{
+    struct lw_service *service = lw_service_of(run->dispatcher);
+    const struct lw_host *host = run->dispatcher->host;
+    uint64_t deadline = host->now + LEAVE_NS;
+    while (host->now < deadline && lw_service_is_only_waiting(service)) {
+        lw_loop_turn_until(service->loop, deadline);
+    }
+}
+
 /* Handlers on threads cannot be ended and the library would wait for them: end over them. */
 static void
 end_over_handlers(struct run *run, int exit_code)
 {
+    let_clients_leave(run);
     lw_host_log(run->dispatcher->host, LW_LOG_WARN, "service.unfinished",
                 "ending while handlers on threads are still running; their messages come again",
                 "running=%u", run->dispatcher->scheduler.busy_slots);
