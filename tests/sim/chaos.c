@@ -64,14 +64,13 @@ inject(struct world *world)
     static const enum lw_status refusals[] = { LW_STATUS_UNAVAILABLE, LW_STATUS_DENIED,
                                                LW_STATUS_NOT_FOUND, LW_STATUS_TOO_LARGE };
     struct sim_random *random = &world->random;
-    struct lw_memory_fault fault = {
-        .kind = (enum lw_memory_fault_kind)sim_below(random, LW_MEMORY_DELIVER_TWICE + 1),
-        .skip = sim_below(random, 5),
-        .count = sim_below(random, 6) + 1,
-        .status = refusals[sim_below(random, 4)],
-        .is_applied = sim_chance(random, 50),
-        .delay_ns = (uint64_t)sim_between(random, 1, 3000) * LW_MS,
-    };
+    struct lw_memory_fault fault = { 0 };
+    fault.kind = (enum lw_memory_fault_kind)sim_below(random, LW_MEMORY_DELIVER_TWICE + 1);
+    fault.skip = sim_below(random, 5);
+    fault.count = sim_below(random, 6) + 1;
+    fault.status = refusals[sim_below(random, 4)];
+    fault.is_applied = sim_chance(random, 50);
+    fault.delay_ns = (uint64_t)sim_between(random, 1, 3000) * LW_MS;
     if (fault.status == LW_STATUS_TOO_LARGE) {
         fault.topic = "replies"; /* a dead letter that is refused for its size holds for good */
     }
@@ -136,6 +135,14 @@ trouble_member(struct world *world, struct member *member)
 }
 
 static void
+stall(struct world *world)
+{
+    uint32_t index = sim_below(&world->random, world->plan.topic_count);
+    uint64_t duration_ns = (uint64_t)sim_between(&world->random, 1, 2000) * LW_MS;
+    lw_memory_hub_stall(world->hub, world->plan.topics[index].name, duration_ns);
+}
+
+static void
 trouble_hub(struct world *world)
 {
     struct sim_random *random = &world->random;
@@ -144,9 +151,7 @@ trouble_hub(struct world *world)
         lw_memory_hub_set_down(world->hub, (uint64_t)sim_between(random, 1, 4000) * LW_MS);
         break;
     case 1:
-        lw_memory_hub_stall(world->hub,
-                            world->plan.topics[sim_below(random, world->plan.topic_count)].name,
-                            (uint64_t)sim_between(random, 1, 2000) * LW_MS);
+        stall(world);
         break;
     case 2:
         lw_memory_hub_set_room(world->hub, sim_chance(random, 50));

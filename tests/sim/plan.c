@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans. Every choice is drawn from the seed in a fixed order. Values are chosen to make limits
+ * Plans. Every choice is drawn from the seed in a fixed order, one draw a statement: the order of
+ * evaluation inside an initialiser is the compiler's. Values are chosen to make limits
  * bite: few slots, small windows, short intervals, few keys, so that a run of some hundred
  * messages meets what production meets in a day.
  */
@@ -42,12 +43,13 @@ plan_retry(struct plan *plan, struct lw_retry_options *retry, struct sim_random 
     retry->in_place = LW_DEFAULT;
     retry->max_attempts = (uint32_t)sim_between(random, 1, 4);
     retry->max_retries = sim_between(random, 0, 3);
-    retry->in_place_backoff = (struct lw_backoff_options){
-        .initial_ms = sim_between(random, 0, 50), .multiplier = 2, .max_ms = 200, .jitter_ms = 5
-    };
-    retry->backoff = (struct lw_backoff_options){ .initial_ms = 100,
-                                                  .multiplier = 4,
-                                                  .max_ms = 400 };
+    retry->in_place_backoff.initial_ms = sim_between(random, 0, 50);
+    retry->in_place_backoff.multiplier = 2;
+    retry->in_place_backoff.max_ms = 200;
+    retry->in_place_backoff.jitter_ms = 5;
+    retry->backoff.initial_ms = 100;
+    retry->backoff.multiplier = 4;
+    retry->backoff.max_ms = 400;
     retry->allow_overtaking = true;
     if (has_topic) {
         retry->topic = "{topic}.retry";
@@ -58,39 +60,64 @@ plan_retry(struct plan *plan, struct lw_retry_options *retry, struct sim_random 
 }
 
 static void
+plan_limits(struct lw_subscription_options *options, struct sim_random *random)
+{
+    bool has_concurrency = sim_chance(random, 30);
+    options->concurrency = has_concurrency ? (uint32_t)sim_between(random, 1, 3) : 0;
+    options->max_in_flight = (uint32_t)sim_between(random, 1, 60);
+    options->max_in_flight_bytes = sim_chance(random, 20) ? 40 : 1 << 20;
+    options->max_uncommitted = sim_chance(random, 20) ? 64 : 1 << 16;
+    options->receiver_queue_size = (uint32_t)sim_between(random, 1, 50);
+    options->profile = (enum lw_profile)sim_below(random, 5);
+}
+
+static enum lw_ordering
+draw_ordering(const struct plan *plan, struct sim_random *random)
+{
+    bool is_shared = plan->hub.mode == LW_MEMORY_INDIVIDUAL &&
+                     plan->hub.sharing == LW_MEMORY_SHARED;
+    enum lw_ordering drawn = (enum lw_ordering)sim_between(random, LW_ORDERING_KEY,
+                                                           LW_ORDERING_NONE);
+    return is_shared ? LW_ORDERING_NONE : drawn;
+}
+
+static void
 plan_topic(struct plan *plan, struct plan_topic *topic, uint32_t index,
            struct sim_random *random)
 {
     static const enum lw_on_error on_errors[] = { LW_ON_ERROR_DEFAULT, LW_ON_ERROR_RETRY,
                                                   LW_ON_ERROR_DEAD, LW_ON_ERROR_DROP,
                                                   LW_ON_ERROR_REDELIVER };
-    bool is_shared = plan->hub.mode == LW_MEMORY_INDIVIDUAL &&
-                     plan->hub.sharing == LW_MEMORY_SHARED;
+    struct lw_subscription_options *options = &topic->options;
     snprintf(topic->name, sizeof topic->name, "t%u", index);
     topic->partitions = (int32_t)sim_between(random, 1, PLAN_PARTITIONS_MAX);
-    topic->options = (struct lw_subscription_options){
-        .size = sizeof topic->options,
-        .broker = "main",
-        .topic = topic->name,
-        .subscription = "g",
-        .priority = (int32_t)sim_between(random, 1, 3),
-        .ordering = is_shared ? LW_ORDERING_NONE
-                              : (enum lw_ordering)sim_between(random, LW_ORDERING_KEY,
-                                                              LW_ORDERING_NONE),
-        .keyless = sim_chance(random, 50) ? LW_KEYLESS_SHARED : LW_KEYLESS_ROTATE,
-        .concurrency = sim_chance(random, 30) ? (uint32_t)sim_between(random, 1, 3) : 0,
-        .max_in_flight = (uint32_t)sim_between(random, 1, 60),
-        .max_in_flight_bytes = sim_chance(random, 20) ? 40 : 1 << 20,
-        .max_uncommitted = sim_chance(random, 20) ? 64 : 1 << 16,
-        .receiver_queue_size = (uint32_t)sim_between(random, 1, 50),
-        .profile = (enum lw_profile)sim_below(random, 5),
-        .timeout_ms = plan->timeout_ms,
-        .on_error = on_errors[sim_below(random, 5)],
-        .on_exhausted = LW_ON_EXHAUSTED_DROP,
-        .reply = { .topic = "replies" },
-    };
-    topic->options.dead_letter.is_off = sim_chance(random, 15);
-    plan_retry(plan, &topic->options.retry, random);
+    options->size = sizeof *options;
+    options->broker = "main";
+    options->topic = topic->name;
+    options->subscription = "g";
+    options->priority = (int32_t)sim_between(random, 1, 3);
+    options->ordering = draw_ordering(plan, random);
+    options->keyless = sim_chance(random, 50) ? LW_KEYLESS_SHARED : LW_KEYLESS_ROTATE;
+    plan_limits(options, random);
+    options->timeout_ms = plan->timeout_ms;
+    options->on_error = on_errors[sim_below(random, 5)];
+    options->on_exhausted = LW_ON_EXHAUSTED_DROP;
+    options->reply.topic = "replies";
+    options->dead_letter.is_off = sim_chance(random, 15);
+    plan_retry(plan, &options->retry, random);
+}
+
+static void
+plan_dispatcher(struct lw_dispatcher_options *options, struct sim_random *random)
+{
+    options->size = sizeof *options;
+    options->name = "sim";
+    options->concurrency = (uint32_t)sim_between(random, 1, 8);
+    options->drain_timeout_ms = sim_between(random, 50, 5000);
+    options->retry_warnings = LW_WARNINGS_SILENT;
+    options->commit_interval_ms = sim_between(random, 1, 300);
+    options->commit_count = (uint32_t)sim_between(random, 1, 200);
+    options->random_seed = 1;
 }
 
 static void
@@ -120,16 +147,7 @@ plan_init(struct plan *plan, struct sim_random *random)
         plan_topic(plan, &plan->topics[i], i, random);
     }
     plan->member_count = (uint32_t)sim_between(random, 1, PLAN_MEMBERS_MAX);
-    plan->dispatcher = (struct lw_dispatcher_options){
-        .size = sizeof plan->dispatcher,
-        .name = "sim",
-        .concurrency = (uint32_t)sim_between(random, 1, 8),
-        .drain_timeout_ms = sim_between(random, 50, 5000),
-        .retry_warnings = LW_WARNINGS_SILENT,
-        .commit_interval_ms = sim_between(random, 1, 300),
-        .commit_count = (uint32_t)sim_between(random, 1, 200),
-        .random_seed = 1,
-    };
+    plan_dispatcher(&plan->dispatcher, random);
     plan->message_count = (uint32_t)sim_between(random, 250, 620);
     plan->key_count = (uint32_t)sim_between(random, 1, 12);
     plan->keyless_percent = sim_below(random, 30);

@@ -25,12 +25,12 @@ enum {
 /* What became of one produced message. */
 struct world_message {
     uint8_t topic;
-    bool is_handled;      /* settled for good by a member that lived */
-    bool has_returned;    /* a handler gave a verdict, whatever it was */
-    uint32_t replies;     /* in the reply topic */
-    uint32_t dead;        /* in the dead-letter topic */
-    uint32_t copies;      /* in retry topics */
-    uint32_t copies_due;  /* settled as retried */
+    bool is_handled;       /* settled for good by a member that lived */
+    bool has_returned;     /* a handler gave a verdict, whatever it was */
+    uint32_t replies;      /* in the reply topic */
+    uint32_t dead;         /* in the dead-letter topic */
+    uint32_t copies;       /* in retry topics */
+    uint32_t copies_due;   /* settled as retried */
     uint32_t free_attempt; /* its last run, when nobody was charged for it; else 0 */
     uint64_t free_generation;
     int64_t free_position;
