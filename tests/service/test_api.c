@@ -40,6 +40,7 @@ static struct counter
 counter_of(struct service_fixture *fixture, unsigned wanted)
 {
     fixture->options.handler = count;
+    fixture->options.engine = LW_ENGINE_LOOP;
     return (struct counter){ .dispatcher = fixture->dispatcher, .wanted = wanted };
 }
 
