@@ -616,7 +616,10 @@ receive_before_choice(struct lw_dispatcher *dispatcher)
     return NULL;
 }
 
-/* A slot is free and nothing is ready: whoever ran dry meanwhile may receive. */
+/*
+ * Slots were freed: whoever has only messages behind taken keys may receive, before a worse one
+ * is chosen. While all slots were taken that could not be seen.
+ */
 static bool
 look_for_dry(struct lw_dispatcher *dispatcher)
 {
@@ -637,6 +640,9 @@ fill_slots(struct lw_dispatcher *dispatcher, uint32_t budget)
     uint32_t count = 0;
     if (dispatcher->phase > LW_PHASE_DRAINING) {
         return 0;
+    }
+    if (scheduler->busy_slots < scheduler->slots) {
+        (void)look_for_dry(dispatcher);
     }
     while (scheduler->busy_slots < scheduler->slots && count < budget &&
            dispatcher->host->now < dispatcher->step_until) {
