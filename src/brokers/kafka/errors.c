@@ -108,18 +108,19 @@ static void
 help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const char *reason,
                  struct lw_error *ret_error)
 {
-    if (code != RD_KAFKA_RESP_ERR__SSL) {
-        lw_error_help(ret_error, "check the address and that the broker runs. Still trying; "
-                                 "nothing is lost.");
-    } else if (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number")) {
+    bool is_tls = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
+    if (is_tls && (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number"))) {
         lw_error_help(ret_error,
                       "this is what a listener without TLS does to a TLS client. "
                       "security.protocol is %s; try plaintext or sasl_plaintext. Still trying; "
                       "nothing is lost.",
                       protocol_of(broker));
-    } else {
+    } else if (is_tls) {
         lw_error_help(ret_error, "check ssl.ca.location and the broker's certificate. Still "
                                  "trying; nothing is lost.");
+    } else {
+        lw_error_help(ret_error, "check the address and that the broker runs. Still trying; "
+                                 "nothing is lost.");
     }
 }
 
