@@ -46,7 +46,7 @@ class Work:
 def a_program_that_does_not_exist_is_an_error_of_the_configuration(folder):
     work = e2e.config("g", ["t"], e2e.handler(program=[str(folder / "handler.sh")]))
     service = e2e.Service(work, folder).start()
-    service.wait_log(text="E0203")
+    service.wait_log(text="error[E02")
     check_equal(service.code(), 78, "exit code")
     check("must be executable" in service.log_text(), "help tells what to do")
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history as a file: lines that the oracle reads, whole after a kill, quiet when closed. */
+/*
+ * The history as a file: lines that the oracle reads, in the file as soon as they were recorded,
+ * whole across the end of a mapping; when it is closed the file ends behind its last line.
+ */
 #include "tests/support/test.h"
 
 #include <stdio.h>
