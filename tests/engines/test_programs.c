@@ -51,6 +51,15 @@ open_world(const char *how)
     return world;
 }
 
+static struct lw_bytes
+reply_of(const struct lw_delivery *delivery)
+{
+    struct lw_output view;
+    assert_int_equal(delivery->outcome->output_count, 1);
+    lw_outcome_view(delivery->outcome, 0, &view, NULL);
+    return view.value;
+}
+
 /* Runs one message and gives its reply as text, valid until the world ends. */
 static const char *
 ask(struct world *world, const char *text)
@@ -254,7 +263,7 @@ a_log_storm_is_bounded_and_counted(void **state)
     (void)state;
     world_run(world, "storm 20000");
     world_wait_results(world, 1);
-    world_spend(world, 1100);
+    world_spend(world, 1100); /* the bound is per second */
     world_run(world, "stderr after the storm");
     world_wait_results(world, 2);
     size_t lines = 0;
@@ -379,6 +388,30 @@ the_handler_of_the_readme_works(void **state)
 }
 
 static void
+the_handler_that_works_on_several_at_once_works(void **state)
+{
+    struct world *world = world_create();
+    const char *program[] = { "python3", LW_SOURCE_DIR "/examples/handlers/pool.py", NULL };
+    struct lw_programs_options options = programs_options("obey.py", NULL);
+    (void)state;
+    options.program = program;
+    options.window = 4;
+    programs_create(world, &options);
+    world_wait(world, world_engine_has_room);
+    struct lw_delivery *good = world_run(world, "{\"id\": 7}");
+    struct lw_delivery *busy = world_run(world, "{\"id\": 8, \"busy\": true}");
+    struct lw_delivery *dead = world_run(world, "not json");
+    world_wait_results(world, 3);
+    assert_true(lw_text_is_equal(reply_of(good), "{\"confirmed\": 7}"));
+    assert_int_equal(busy->verdict, LW_RETRY);
+    assert_int_equal(busy->outcome->delay_ms, 2000);
+    assert_int_equal(dead->verdict, LW_DEAD);
+    world->engine->ops->stop(world->engine, world->host->now + 10000 * LW_MS);
+    world_wait(world, world_engine_is_stopped);
+    world_destroy(world);
+}
+
+static void
 options_that_make_no_sense_are_refused(void **state)
 {
     struct world *world = world_create();
@@ -423,6 +456,7 @@ main(void)
         cmocka_unit_test(an_answer_that_cannot_be_used_is_that_messages_error),
         cmocka_unit_test(one_read_may_carry_many_answers_in_any_order),
         cmocka_unit_test(the_handler_of_the_readme_works),
+        cmocka_unit_test(the_handler_that_works_on_several_at_once_works),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
     };
     int failed = 0;
