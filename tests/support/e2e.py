@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import io
 import json
 import os
@@ -41,6 +42,7 @@ except ImportError:
 sys.path.insert(0, str(SUPPORT))
 import kafka_admin  # noqa: E402
 
+gc.disable()  # judges hold hundreds of thousands of records; to walk them again costs seconds
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 _services = []
@@ -85,7 +87,34 @@ def admin(*words, stdin="", address=None):
     finally:
         sys.argv, sys.stdin = before
     check(code == 0, f"kafka_admin {' '.join(map(str, words))}: {errors.getvalue().strip()}")
-    return [json.loads(line) for line in out.getvalue().splitlines()]
+    return json.loads("[" + ",".join(out.getvalue().splitlines()) + "]")
+
+
+def text_of(data):
+    return None if data is None else data.decode(errors="backslashreplace")
+
+
+def read(*topics):
+    """Returns all records of the topics, as `kafka_admin read` does but faster for very many."""
+    reader = kafka_admin.Consumer({"bootstrap.servers": bootstrap(), "group.id": "laneway-e2e",
+                                   "enable.auto.commit": False, "fetch.wait.max.ms": 20})
+    ends = {(p["topic"], p["partition"]): p["offset"] for p in admin("end", *topics)}
+    ends = {place: end for place, end in ends.items() if end > 0}
+    reader.assign([kafka_admin.TopicPartition(*place, 0) for place in ends])
+    found, until = [], time.monotonic() + 60
+    while ends:
+        for message in reader.consume(10000, timeout=0.2):
+            check(message.error() is None, f"reading {topics}: {message.error()}")
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            headers = [[name, text_of(value)] for name, value in message.headers() or []]
+            found.append({"topic": topic, "partition": partition, "offset": offset,
+                          "key": text_of(message.key()), "value": text_of(message.value()),
+                          "timestamp": message.timestamp()[1], "headers": headers})
+            if offset + 1 >= ends.get((topic, partition), offset + 2):
+                del ends[topic, partition]
+        check(time.monotonic() < until, f"reading {topics}: {ends} not within 60 s")
+    reader.close()
+    return found
 
 
 def put(records, address=None):

@@ -76,7 +76,7 @@ class Job:
         self.histories = {m.pid: e2e_judge.read_history(m.history) for m in self.members}
         self.runs = e2e_judge.read_runs(self.log, self.histories)
         self.sources = {}
-        for record in admin("read", *self.topics):
+        for record in e2e.read(*self.topics):
             place = (record["topic"], record["partition"], record["offset"])
             record["i"] = json.loads(record["value"])["i"]
             self.sources[place] = record
@@ -109,7 +109,7 @@ class Job:
 
     def check_dead_letters(self, duplicates=0):
         seen = collections.Counter()
-        for record in admin("read", *[f"{topic}.dlq" for topic in self.topics]):
+        for record in e2e.read(*[f"{topic}.dlq" for topic in self.topics]):
             self.check_dead_letter(record, seen)
         expected = {p for p, s in self.sources.items() if final_of(s["i"])[0] in ("dead", "retry")}
         check_equal(set(seen), expected, "dead letters")
@@ -147,7 +147,7 @@ class Job:
             for p in self.by_result("reply")
         )
         found = collections.Counter()
-        for record in admin("read", self.reply):
+        for record in e2e.read(self.reply):
             found[(record["key"], record["value"])] += 1
             check_equal(record["headers"], [["traceparent", TRACE],
                                             ["content-type", "application/json"]],

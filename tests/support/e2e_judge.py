@@ -21,7 +21,7 @@ def read_history(path):
     path = pathlib.Path(path)
     data = path.read_bytes().rstrip(b"\0") if path.exists() else b""
     whole = data[: data.rfind(b"\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
+    return json.loads(b"[" + whole.replace(b"}\n{", b"},{") + b"]")
 
 
 def read_runs(folder, histories):
