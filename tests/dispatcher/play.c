@@ -99,6 +99,10 @@ note_delivery(struct play *play, const struct lw_history_event *event)
     case LW_HISTORY_SETTLED:
         message->is_done = message->is_done || (event->detail != LW_SETTLED_REDELIVERED &&
                                                 event->detail != LW_SETTLED_GIVEN_BACK);
+        play->effects += event->detail == LW_SETTLED_ACKED ||
+                                 event->detail == LW_SETTLED_DEAD_LETTERED
+                             ? delivery->owed
+                             : 0;
         message->held--;
         delivery->is_held = false;
         return;
@@ -322,6 +326,7 @@ play_run(const struct play_plan *plan)
     begin(&play);
     for (uint32_t i = 0; i < plan->steps; i++) {
         move(&play);
+        play.moves++;
         if (plan->after_move) {
             plan->after_move(&play);
         }

@@ -49,6 +49,8 @@ struct play {
     struct lw_history history;
     uint64_t random;
     uint64_t events;
+    uint64_t moves;
+    uint64_t effects; /* replies and dead letters that settled deliveries owed */
     struct play_delivery deliveries[PLAY_HELD];
     struct play_message messages[PLAY_TOPICS][PLAY_PARTITIONS][PLAY_POSITIONS];
 };

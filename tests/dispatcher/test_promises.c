@@ -49,6 +49,16 @@ judge_effects(struct play *play, const struct lw_history_event *event)
     }
 }
 
+/* What was settled is really there, whatever the receipts said. */
+static void
+judge_stored(struct play *play)
+{
+    if (play->moves % 64 == 0) {
+        size_t stored = world_count(&play->world, "replies") + world_count(&play->world, "dead");
+        assert_true(stored >= play->effects);
+    }
+}
+
 static void
 p1_nothing_is_settled_before_its_effects_are_confirmed(void **state)
 {
@@ -57,6 +67,7 @@ p1_nothing_is_settled_before_its_effects_are_confirmed(void **state)
     plan.reply_percent = 60;
     plan.fault_percent = 10;
     plan.on_event = judge_effects;
+    plan.after_move = judge_stored;
     play_seeds(plan);
     plan.is_individual = true;
     play_seeds(plan);
