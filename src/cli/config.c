@@ -78,7 +78,9 @@ lw_cli_config_load(const struct lw_cli *cli, const struct lw_cli_files *files,
         .resolve_programs = true,
     };
     lw_diagnostics_init(diagnostics);
-    return lw_config_load(&source, diagnostics);
+    struct lw_config *config = lw_config_load(&source, diagnostics);
+    lw_diagnostics_sort(diagnostics);
+    return config;
 }
 
 void

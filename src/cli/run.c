@@ -15,6 +15,7 @@
 #include "cli/config.h"
 #include "cli/outage.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
 #include "service/control.h"
 #include "service/history_file.h"
 #include "service/load.h"
@@ -44,6 +45,7 @@ struct run {
     int64_t outage_ms;
     bool has_no_control;
     struct lw_config *config;
+    struct lw_diagnostics diagnostics;
     struct lw_log *log;
     struct lw_turn log_turn;
     uint64_t log_due;
@@ -82,6 +84,32 @@ open_log(struct run *run, struct lw_error *error)
     enum lw_status status = lw_log_create(&options, &run->log);
     return status == LW_STATUS_OK ? status
                                   : lw_error_set(error, status, "", "cannot make the log");
+}
+
+/* Whoever reads the log as JSON lines must not meet anything else between them. */
+static void
+tell_diagnostics(struct run *run)
+{
+    enum lw_log_format format = run->config->service.log_format;
+    bool is_text = format == LW_LOG_FORMAT_TEXT ||
+                   (format == LW_LOG_FORMAT_AUTO && lw_terminal_is(STDERR_FILENO));
+    if (is_text) {
+        lw_cli_config_tell(run->cli, &run->diagnostics);
+        return;
+    }
+    for (size_t i = 0; i < run->diagnostics.count; i++) {
+        const struct lw_diagnostic *item = &run->diagnostics.items[i];
+        bool is_warning = item->severity != LW_SEVERITY_NOTE;
+        char place[512];
+        char help[512];
+        char fields[1200];
+        (void)snprintf(fields, sizeof fields, "code=%s file=%s line=%u column=%u help=%s",
+                       item->code, lw_log_quote(item->name, place, sizeof place), item->line,
+                       item->column, lw_log_quote(item->help, help, sizeof help));
+        lw_log_write(is_warning ? LW_LOG_WARN : LW_LOG_INFO,
+                     is_warning ? "config.warning" : "config.note", item->message, fields,
+                     run->log);
+    }
 }
 
 /*
@@ -156,6 +184,7 @@ build(struct run *run, struct lw_error *error)
 {
     enum lw_status status = open_log(run, error);
     if (status == LW_STATUS_OK) {
+        tell_diagnostics(run);
         status = create_dispatcher(run, error);
     }
     if (status == LW_STATUS_OK) {
@@ -192,6 +221,7 @@ deinit(struct run *run)
     }
     lw_log_destroy(run->log);
     lw_config_destroy(run->config);
+    lw_diagnostics_deinit(&run->diagnostics);
 }
 
 /* -- Running ------------------------------------------------------------------------------------ */
@@ -296,6 +326,25 @@ read_flags(struct run *run)
     return true;
 }
 
+/* Errors are told at once, warnings when the log is there. */
+static bool
+load(struct run *run)
+{
+    struct lw_cli *cli = run->cli;
+    struct lw_cli_files files;
+    if (!lw_cli_files_find(cli, 0, &files)) {
+        return false;
+    }
+    run->config = lw_cli_config_load(cli, &files, &run->diagnostics);
+    if (!run->config) {
+        lw_cli_config_tell(cli, &run->diagnostics);
+        cli->exit_code = lw_cli_config_exit_code(&run->diagnostics);
+        lw_diagnostics_deinit(&run->diagnostics);
+    }
+    lw_cli_files_deinit(&files);
+    return run->config != NULL;
+}
+
 int
 lw_command_run(struct lw_cli *cli)
 {
@@ -304,8 +353,7 @@ lw_command_run(struct lw_cli *cli)
     if (!read_flags(&run)) {
         return cli->exit_code;
     }
-    run.config = lw_cli_config_require(cli, 0);
-    if (!run.config) {
+    if (!load(&run)) {
         return cli->exit_code;
     }
     lw_signals_block();

@@ -65,6 +65,13 @@ expect 0 "urgent" "" -- status
 kill -INT "$pid"
 ends_with 0 "$pid"
 
+# Warnings are lines of the log: nothing else comes between JSON lines.
+start --set service.drain_timeout=1s
+kill -TERM "$pid"
+ends_with 0 "$pid"
+grep -q '"event":"config.note".*"code":"W0306"' log || fail "the note is not logged: $(cat log)"
+python3 -c 'import json, sys; [json.loads(line) for line in open("log")]' || fail "a log line is no JSON"
+
 # Errors before anything is started.
 expect 78 "" "E0118" -- run -c shop.yaml --set service.nonsense=1
 expect 66 "" "missing.yaml" -- run -c missing.yaml
