@@ -107,6 +107,7 @@ struct lw_source_options {
     const char *retry_topic;   /* NULL, or the topic whose tiers this source reads too */
     const int64_t *tiers_ms;   /* ascending */
     size_t tier_count;
+    int64_t stall_timeout_ms;  /* nothing came for so long though there is some: mend; 0 never */
     bool reads_tiers;          /* false: only publishes to them */
 };
 

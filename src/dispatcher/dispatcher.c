@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "dispatcher/direct.h"
 #include "dispatcher/settle_plain.h"
 
@@ -194,8 +195,8 @@ warn_late(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
 }
 
 static void
-log_failure(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-            const struct lw_delivery *delivery, const struct lw_ruling *ruling)
+log_failure(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery,
+            const struct lw_ruling *ruling)
 {
     static const char *const texts[] = {
         [LW_ACTION_DONE] = "done",         [LW_ACTION_PARK] = "retry here",
@@ -205,13 +206,18 @@ log_failure(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     };
     bool is_bad = ruling->action == LW_ACTION_DEAD || ruling->action == LW_ACTION_HOLD ||
                   ruling->action == LW_ACTION_STOP || ruling->verdict == LW_ERROR;
+    char key[128] = "";
+    char reason[LW_REASON_MAX * 2];
+    lw_log_quote(lw_delivery_reason(delivery), reason, sizeof(reason));
+    if (dispatcher->options.logs_keys) {
+        lw_log_quote_bytes(delivery->message.key, key, sizeof(key));
+    }
     lw_host_log(dispatcher->host, is_bad ? LW_LOG_ERROR : LW_LOG_WARN, "message.failed",
                 texts[ruling->action],
-                "topic=%s partition=%d id=%lld attempt=%u delay_ms=%lld reason=%s",
+                "topic=%s partition=%d id=%lld attempt=%u delay_ms=%lld reason=%s%s%s",
                 delivery->partition->topic, delivery->partition->number,
                 (long long)delivery->message.position, delivery->attempt,
-                (long long)ruling->delay_ms, lw_delivery_reason(delivery));
-    (void)stream;
+                (long long)ruling->delay_ms, reason, key[0] ? " key=" : "", key);
 }
 
 static void
@@ -313,7 +319,7 @@ judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_deli
         stream->counters.results[ruling.verdict]++;
     }
     if (ruling.verdict != LW_OK) {
-        log_failure(dispatcher, stream, delivery, &ruling);
+        log_failure(dispatcher, delivery, &ruling);
     }
     lw_dispatcher_carry_out(dispatcher, delivery, ruling);
 }

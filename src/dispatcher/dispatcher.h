@@ -105,7 +105,6 @@ struct lw_dispatcher {
     uint64_t drain_deadline; /* LW_NEVER: none or unlimited */
     struct lw_timer drain_timer;
     struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
-    struct lw_timer stall_timer;
     struct lw_timer memory_timer; /* tries again what lack of memory held up */
     bool is_close_wanted;
     bool is_abort_wanted;

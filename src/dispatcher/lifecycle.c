@@ -92,7 +92,6 @@ lw_dispatcher_deinit(struct lw_dispatcher *dispatcher)
     lw_host_remove_turn(&dispatcher->turn);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
-    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->stall_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->memory_timer);
     destroy_parts(dispatcher);
     if (dispatcher->deliveries.chunks) {

@@ -152,7 +152,7 @@ give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 
 /*
  * In a drain what cannot end before the deadline goes back at once: retries that are due later,
- * messages that are held for good, and those that wait in paused subscriptions.
+ * messages that are held for good, those of paused subscriptions and of handlers that are down.
  */
 static void
 give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
@@ -160,7 +160,8 @@ give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *deliver
     bool is_held = delivery->state == LW_STATE_JUDGED && !delivery->publishing &&
                    !lw_timer_is_armed(&delivery->timer);
     bool is_waiting = delivery->state == LW_STATE_QUEUED || delivery->state == LW_STATE_PARKED;
-    bool is_paused = is_waiting && delivery->subscription->is_paused;
+    bool is_paused = is_waiting && (delivery->subscription->is_paused ||
+                                    delivery->subscription->is_engine_down);
     bool is_late = delivery->state == LW_STATE_PARKED &&
                    delivery->timer.due > dispatcher->drain_deadline;
     if (is_held || is_paused || is_late) {
@@ -405,7 +406,6 @@ lw_shutdown_init(struct lw_dispatcher *dispatcher)
 {
     lw_timer_init(&dispatcher->drain_timer, on_drain_timer);
     lw_timer_init(&dispatcher->dead_letter_timer, on_dead_letter_timer);
-    lw_timer_init(&dispatcher->stall_timer, NULL);
 }
 
 void

@@ -14,7 +14,6 @@
 
 #define TOPIC_MAX 512
 #define PRIORITY_WINDOW 1
-#define THROUGHPUT_WINDOW 16
 
 /* -- windows and limits ---------------------------------------------------------------------- */
 
@@ -31,13 +30,9 @@ init_window(struct lw_stream *stream, const struct lw_subscription_options *opti
         lw_window_init(window, PRIORITY_WINDOW, PRIORITY_WINDOW);
         return;
     case LW_PROFILE_THROUGHPUT:
-        lw_window_init(window, maximum, maximum);
-        return;
     case LW_PROFILE_LOW_LATENCY:
-        lw_window_init(window, 1, maximum < 256 ? maximum : 256);
-        return;
     case LW_PROFILE_CONSTRAINED:
-        lw_window_init(window, 1, maximum < 64 ? maximum : 64);
+        lw_window_init(window, maximum, maximum);
         return;
     }
 }
@@ -326,7 +321,6 @@ lw_stream_create(struct lw_dispatcher *dispatcher, const struct lw_subscription_
     stream->link = link;
     stream->batch_max = 1;
     stream->max_uncommitted = options->max_uncommitted;
-    stream->receive_stall_ms = options->receive_stall_timeout_ms;
     stream->is_retry_external = options->retry.is_external;
     stream->family =
         link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA : LW_HEADERS_PULSAR;
@@ -388,6 +382,7 @@ lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *o
         .tiers_ms = stream->tiers_ms,
         .tier_count = stream->tier_count,
         .reads_tiers = stream->reads_tiers,
+        .stall_timeout_ms = options->receive_stall_timeout_ms,
     };
     return stream->link->broker->ops->subscribe(stream->link->broker, &source, &stream->source,
                                                 ret_error);

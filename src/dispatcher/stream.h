@@ -62,7 +62,6 @@ struct lw_stream {
     size_t tier_count;
     bool reads_tiers;
     bool is_retry_external;
-    int64_t receive_stall_ms;
 
     struct lw_settle_item settle_items[LW_SETTLE_BATCH];
     uint32_t settle_count;
@@ -71,7 +70,6 @@ struct lw_stream {
     uint32_t demanded;
     uint64_t demanded_at; /* the first demand since something was received, 0 none */
     uint64_t received_at; /* last time something came, or the assignment */
-    uint64_t behind_at;
     uint32_t batch_max;   /* received at once; small while handlers on the loop are slow */
     uint32_t blocking;    /* publications whose target takes nothing: no intake while > 0 */
     bool has_more;        /* the broker said that it has more */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "service/load.h"
+#include "service/options.h"
 #include "service/registry.h"
 #include "service/service.h"
 
@@ -103,6 +104,20 @@ lw_dispatcher_connect(struct lw_dispatcher *dispatcher, const char *name, const 
 
 /* NOLINTEND(readability-function-size) */
 
+/* A profile's own numbers, where the caller left the defaults. */
+static void
+apply_profile(struct lw_subscription_options *options)
+{
+    const struct lw_profile_row *plain = lw_profile_find(LW_PROFILE_ADAPTIVE);
+    const struct lw_profile_row *profile = lw_profile_find(options->profile);
+    if (options->receiver_queue_size == plain->receiver_queue_size) {
+        options->receiver_queue_size = profile->receiver_queue_size;
+    }
+    if (options->max_in_flight == plain->max_in_flight) {
+        options->max_in_flight = profile->max_in_flight;
+    }
+}
+
 enum lw_status
 lw_subscription_options_adopt(const struct lw_subscription_options *given,
                               struct lw_subscription_options *ret_full,
@@ -115,6 +130,11 @@ lw_subscription_options_adopt(const struct lw_subscription_options *given,
     lw_subscription_options_init(ret_full);
     memcpy(ret_full, given, given->size);
     ret_full->size = sizeof *ret_full;
+    if ((unsigned)ret_full->profile > LW_PROFILE_CONSTRAINED) {
+        return lw_error_set(ret_error, LW_STATUS_INVALID, "", "profile %d does not exist",
+                            (int)ret_full->profile);
+    }
+    apply_profile(ret_full);
     return LW_STATUS_OK;
 }
 

@@ -56,7 +56,6 @@ struct lw_config_service {
     const char *control; /* path of the control socket; NULL: the default place */
     enum lw_log_level log_level;
     enum lw_log_format log_format;
-    bool logs_keys;
 };
 
 enum lw_config_broker_kind {

@@ -50,7 +50,7 @@ static const struct lw_option log_rows[] = {
       .doc = "auto: text on a terminal, JSON lines otherwise." },
     { .name = "keys",
       .type = LW_OPTION_BOOL,
-      SERVICE(logs_keys),
+      SERVICE(dispatcher.logs_keys),
       .reload = LW_RELOAD_LIVE,
       .initial = "false",
       .doc = "Write message keys into the log." },

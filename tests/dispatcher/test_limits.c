@@ -59,9 +59,8 @@ profiles_bound_the_window(void **state)
     expect_window(LW_PROFILE_ADAPTIVE, 1000, 1, 1000);
     expect_window(LW_PROFILE_PRIORITY, 1000, 1, 1);
     expect_window(LW_PROFILE_THROUGHPUT, 1000, 1000, 1000);
-    expect_window(LW_PROFILE_LOW_LATENCY, 1000, 1, 256);
-    expect_window(LW_PROFILE_LOW_LATENCY, 100, 1, 100);
-    expect_window(LW_PROFILE_CONSTRAINED, 1000, 1, 64);
+    expect_window(LW_PROFILE_LOW_LATENCY, 200, 200, 200);
+    expect_window(LW_PROFILE_CONSTRAINED, 64, 64, 64);
 }
 
 static void

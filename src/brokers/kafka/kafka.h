@@ -141,6 +141,7 @@ struct lw_kafka_source {
     struct lw_kafka_tier *tiers;
     size_t tier_count;
     bool reads_tiers;
+    uint64_t stall_ns; /* nothing came for so long though there is some: mend; 0 never */
     struct lw_list ready; /* lw_kafka_partition.ready */
     uint32_t ready_count;
     struct lw_kafka_partition **slots;
@@ -442,7 +443,7 @@ struct lw_kafka_broker {
     struct lw_kafka_properties properties;
     int64_t prefetch_bytes;
     uint64_t companion_refresh_ns;
-    uint64_t stall_ns;
+    uint64_t stall_ns; /* the shortest of its sources: how often is looked (a quarter of it) */
     enum lw_kafka_phase phase;
     bool is_stopping;
     bool is_silenced;

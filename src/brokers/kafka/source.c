@@ -161,6 +161,11 @@ make(struct lw_kafka_broker *broker, const struct lw_source_options *options)
     }
     source->broker = broker;
     source->reads_tiers = options->reads_tiers;
+    source->stall_ns =
+        options->stall_timeout_ms > 0 ? (uint64_t)options->stall_timeout_ms * LW_MS : 0;
+    if (source->stall_ns > 0 && source->stall_ns < broker->stall_ns) {
+        broker->stall_ns = source->stall_ns;
+    }
     lw_list_init(&source->link);
     lw_list_init(&source->client_link);
     lw_list_init(&source->ready);
