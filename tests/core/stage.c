@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See stage.h. */
+/*
+ * Deliveries made by hand: the messages point to the test's own keys, so nothing is copied and
+ * nothing but the delivery itself is freed. See stage.h.
+ */
 #include "tests/support/test.h"
 
 #include "tests/core/stage.h"

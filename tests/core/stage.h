@@ -21,8 +21,8 @@ void stage_topic_init(struct stage_topic *topic, uint32_t index, uint32_t rank,
 /* A QUEUED delivery with that key (NULL: none); not admitted yet. */
 struct lw_delivery *stage_make(struct stage_topic *topic, const char *key);
 /* Makes and admits one. */
-struct lw_delivery *stage_admit(struct lw_scheduler *scheduler, struct stage_topic *topic,
-                                const char *key);
+struct lw_delivery *
+stage_admit(struct lw_scheduler *scheduler, struct stage_topic *topic, const char *key);
 /* A chosen one ended: slot, lane and place in its partition come back; it is freed. */
 void stage_end(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
 /* A chosen one waits for a retry: its slot comes back. */

@@ -136,9 +136,9 @@ is_known(const char *call)
 static void
 moves_without_the_table_are_moves_of_the_table(void **state)
 {
-    static const char *const files[] = { "core/delivery.h",         "core/delivery.c",
-                                         "dispatcher/dispatcher.c", "dispatcher/settle.c",
-                                         "dispatcher/direct.c",     "dispatcher/direct.h",
+    static const char *const files[] = { "core/delivery.h",          "core/delivery.c",
+                                         "dispatcher/dispatcher.c",  "dispatcher/settle.c",
+                                         "dispatcher/direct.c",      "dispatcher/direct.h",
                                          "dispatcher/settle_plain.h" };
     static char text[200000];
     uint32_t found = 0;
@@ -150,7 +150,8 @@ moves_without_the_table_are_moves_of_the_table(void **state)
         assert_non_null(file);
         text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
         (void)fclose(file);
-        for (const char *at = text; (at = strstr(at, "lw_delivery_move(delivery,")) != NULL; at++) {
+        for (const char *at = text; (at = strstr(at, "lw_delivery_move(delivery,")) != NULL;
+             at++) {
             assert_true(is_known(at));
             found++;
         }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a handler says beside the verdict: everything is copied, bounded, and forgotten in time. */
+/*
+ * What a handler says beside the verdict: reason, code, delay, reply, outputs. Everything is
+ * copied, bounded, whole or not there at all, and forgotten when the next run begins.
+ */
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -353,8 +353,8 @@ could_run(const struct stage_topic *topic)
 static uint32_t
 topic_of(const struct play *play, const struct lw_delivery *delivery)
 {
-    const struct stage_topic *topic =
-        LW_CONTAINER(delivery->subscription, struct stage_topic, subscription);
+    const struct stage_topic *topic = LW_CONTAINER(delivery->subscription, struct stage_topic,
+                                                   subscription);
     return (uint32_t)(topic - play->topics);
 }
 
@@ -442,8 +442,8 @@ admit(struct play *play)
     if (topic->subscription.queued < 20) {
         /* the key is only read while it is admitted: lanes copy it */
         snprintf(key, sizeof(key), "k%u", dice(play, 5));
-        struct lw_delivery *delivery =
-            stage_admit(&play->scheduler, topic, dice(play, 4) ? key : NULL);
+        struct lw_delivery *delivery = stage_admit(&play->scheduler, topic,
+                                                   dice(play, 4) ? key : NULL);
         delivery->message.key = (struct lw_bytes){ NULL, 0 };
     }
 }
@@ -479,7 +479,7 @@ no_choice_ever_passes_a_better_one(void **state)
                          i % 2 ? LW_KEYLESS_SHARED : LW_KEYLESS_ROTATE, i % 5 != 0);
         play.topics[i].subscription.concurrency = i % 4 == 3 ? 2 : 0;
     }
-    static void (*const moves[])(struct play *) = { admit, admit,  choose, choose,
+    static void (*const moves[])(struct play *) = { admit,  admit,  choose, choose,
                                                     choose, finish, finish, unpark };
     for (int step = 0; step < STEPS; step++) {
         moves[dice(&play, 8)](&play);

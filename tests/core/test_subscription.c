@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a subscription may be chosen: something is ready, and nothing of its own forbids it. */
+/*
+ * When a subscription may be chosen: something is ready, and nothing of its own forbids it. And
+ * which lane its ordering means.
+ */
 #include "tests/support/test.h"
 
 #include "core/subscription.h"

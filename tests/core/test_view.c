@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a handler reads of a delivery, against a broker that counts what it was asked. */
+/*
+ * What a handler reads of a delivery, against a broker that counts what it was asked. What needs
+ * a clock or the origin headers is tested with the dispatcher.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

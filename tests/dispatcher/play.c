@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See play.h. */
+/*
+ * The moves of a random play and the book-keeping that all judges share. Every random number comes
+ * from the seed, so that a failing play repeats. See play.h.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/play.h"
@@ -86,8 +89,8 @@ note_delivery(struct play *play, const struct lw_history_event *event)
         return;
     case LW_HISTORY_RETURNED:
         message->running--;
-        delivery->was_uncharged =
-            event->delivery->outcome && event->delivery->outcome->is_uncharged;
+        delivery->was_uncharged = event->delivery->outcome &&
+                                  event->delivery->outcome->is_uncharged;
         return;
     case LW_HISTORY_JUDGED:
         delivery->owed = owed_by(event);
@@ -254,7 +257,8 @@ begin(struct play *play)
     play->history = (struct lw_history){ on_event, play };
     play->world.dispatcher.history = &play->history;
     for (uint32_t i = 0; i < PLAY_TOPICS; i++) {
-        struct lw_subscription_options options = world_options(play_topic_name(i), (int32_t)i / 2);
+        struct lw_subscription_options options = world_options(play_topic_name(i),
+                                                               (int32_t)i / 2);
         options.ordering = i == 2 ? LW_ORDERING_PARTITION : LW_ORDERING_KEY;
         options.keyless = i == 1 ? LW_KEYLESS_ROTATE : LW_KEYLESS_SHARED;
         options.retry.in_place_backoff = (struct lw_backoff_options){ 50, 2, 400, 50 };

@@ -10,7 +10,13 @@
 
 #include "tests/dispatcher/world.h"
 
-enum { PLAY_TOPICS = 3, PLAY_PARTITIONS = 2, PLAY_POSITIONS = 8192, PLAY_KEYS = 6, PLAY_HELD = 1024 };
+enum {
+    PLAY_TOPICS = 3,
+    PLAY_PARTITIONS = 2,
+    PLAY_POSITIONS = 8192,
+    PLAY_KEYS = 6,
+    PLAY_HELD = 1024
+};
 
 struct play;
 

@@ -396,7 +396,8 @@ partitions_that_stay_keep_running_and_their_results_count(void **state)
     world_finish_all(&other);
     world_pass(&world, 300);
     assert_int_equal(counters_of(&world)->stale, 2);
-    assert_int_equal(world.started_count, 6); /* 4 first ones, 2 second ones of those that stay */
+    assert_int_equal(world.started_count,
+                     6); /* 4 first ones, 2 second ones of those that stay */
     for (int32_t i = 0; i < 4; i++) {
         assert_int_equal(world_committed(&world, "orders", i), 2);
     }
@@ -503,7 +504,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_result_is_dropped_and_the_new_owner_gets_the_message),
         cmocka_unit_test(a_late_failure_is_not_dead_lettered),
-        cmocka_unit_test(a_message_of_a_new_generation_waits_behind_a_running_old_one_of_its_key),
+        cmocka_unit_test(
+            a_message_of_a_new_generation_waits_behind_a_running_old_one_of_its_key),
         cmocka_unit_test(partition_order_holds_over_generations_too),
         cmocka_unit_test(what_is_finished_is_committed_before_the_partitions_go),
         cmocka_unit_test(a_commit_in_flight_is_awaited_and_one_more_follows),

@@ -152,8 +152,8 @@ a_committed_position_that_compaction_removed_is_no_obstacle(void **state)
     struct lw_subscription_options options = open_world(&world, 10, 1);
     world_send(&world, "orders", 0, NULL, 13);
     make_hole(&world, 5, 8);
-    assert_int_equal(
-        lw_memory_hub_set_committed(world.hub, "group", "orders", 0, 5, NULL), LW_STATUS_OK);
+    assert_int_equal(lw_memory_hub_set_committed(world.hub, "group", "orders", 0, 5),
+                     LW_STATUS_OK);
     begin(&world, &options);
     assert_string_equal(world_name(&world, 0), "orders/0/9");
     world_finish_all(&world);
@@ -227,8 +227,8 @@ a_log_that_was_lost_is_committed_from_its_new_start(void **state)
     struct world world;
     (void)state;
     struct lw_subscription_options options = open_world(&world, 10, 1);
-    assert_int_equal(
-        lw_memory_hub_set_committed(world.hub, "group", "orders", 0, 1000, NULL), LW_STATUS_OK);
+    assert_int_equal(lw_memory_hub_set_committed(world.hub, "group", "orders", 0, 1000),
+                     LW_STATUS_OK);
     world_send(&world, "orders", 0, NULL, 100);
     begin(&world, &options); /* 1,000 is out of range: earliest */
     world_finish_all(&world);
@@ -270,9 +270,8 @@ expect_reset(const char *reset, int64_t committed, const char *first)
     options.property_count = 1;
     world_send(&world, "orders", 0, NULL, 100);
     assert_int_equal(lw_memory_hub_raise_start(world.hub, "orders", 0, 40), LW_STATUS_OK);
-    assert_int_equal(
-        lw_memory_hub_set_committed(world.hub, "group", "orders", 0, committed, NULL),
-        LW_STATUS_OK);
+    assert_int_equal(lw_memory_hub_set_committed(world.hub, "group", "orders", 0, committed),
+                     LW_STATUS_OK);
     begin(&world, &options);
     world_send(&world, "orders", 0, NULL, 1);
     world_turn(&world);

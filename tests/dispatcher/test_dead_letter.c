@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dead letters: where they go, what they carry, and what happens when nobody takes them. */
+/*
+ * Dead letters: where they go, what they carry, that they are confirmed before anything else, and
+ * what happens when nobody takes them.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/world.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brokers that settle each message by itself: acks, nacks, redelivery, shared and exclusive. */
+/*
+ * Brokers that settle each message by itself: acks, nacks, redelivery and its counts, shared and
+ * exclusive subscriptions, losses of the connection.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/world.h"

@@ -76,7 +76,8 @@ say(struct lw_delivery *delivery, void *user)
     uint32_t partition = (uint32_t)lw_delivery_partition(delivery);
     uint64_t offset = (uint64_t)lw_delivery_offset(delivery);
     uint64_t name = ((uint64_t)topic * PARTITIONS + partition) << 32 | offset;
-    uint64_t choice = lw_hash_u64(name * 8 + lw_delivery_attempt(delivery), scenario->seed) % 40;
+    uint64_t choice = lw_hash_u64(name * 8 + lw_delivery_attempt(delivery), scenario->seed) %
+                      40;
     note(scenario, topic, delivery);
     switch (choice) {
     case 0:
@@ -123,8 +124,8 @@ add_topics(struct scenario *scenario)
 {
     static const char *const names[] = { "a", "b" };
     for (uint32_t i = 0; i < TOPICS; i++) {
-        struct lw_subscription_options options =
-            world_options(names[i], (int32_t)dice(scenario, 2));
+        struct lw_subscription_options options = world_options(names[i],
+                                                               (int32_t)dice(scenario, 2));
         options.ordering = (enum lw_ordering)(LW_ORDERING_KEY + dice(scenario, 3));
         options.keyless = (enum lw_keyless)dice(scenario, 3);
         scenario->ordering[i] = options.ordering;

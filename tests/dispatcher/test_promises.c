@@ -16,11 +16,9 @@ enum { SEEDS = 6, STEPS = 5000 };
 static struct play_plan
 rough_plan(void)
 {
-    return (struct play_plan){ .steps = STEPS,
-                               .slots = 6,
-                               .fail_percent = 25,
-                               .reply_percent = 20,
-                               .fault_percent = 4 };
+    return (struct play_plan){
+        .steps = STEPS, .slots = 6, .fail_percent = 25, .reply_percent = 20, .fault_percent = 4
+    };
 }
 
 static void
@@ -54,7 +52,8 @@ static void
 judge_stored(struct play *play)
 {
     if (play->moves % 64 == 0) {
-        size_t stored = world_count(&play->world, "replies") + world_count(&play->world, "dead");
+        size_t stored = world_count(&play->world, "replies") +
+                        world_count(&play->world, "dead");
         assert_true(stored >= play->effects);
     }
 }

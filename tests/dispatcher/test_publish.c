@@ -225,10 +225,9 @@ only_the_refused_output_is_sent_again(void **state)
     struct world world;
     (void)state;
     struct lw_subscription_options options = with_reply(&world, 1, NULL);
-    struct lw_memory_fault fault = { .kind = LW_MEMORY_REFUSE_PUBLISH,
-                                     .skip = 1,
-                                     .count = 1,
-                                     .status = LW_STATUS_UNAVAILABLE };
+    struct lw_memory_fault fault = {
+        .kind = LW_MEMORY_REFUSE_PUBLISH, .skip = 1, .count = 1, .status = LW_STATUS_UNAVAILABLE
+    };
     begin(&world, &options, 1);
     assert_int_equal(lw_memory_hub_inject(world.hub, &fault), LW_STATUS_OK);
     add_output(&world, "audit", "1");
@@ -386,7 +385,7 @@ expect_block(enum lw_status status)
     assert_true(world_logged(&world, "publish blocked"));
     world_send(&world, "orders", 0, "other", 10);
     world_pass(&world, 100000);
-    assert_int_equal(world.started_count, 1); /* nothing more is taken in */
+    assert_int_equal(world.started_count, 1);               /* nothing more is taken in */
     assert_int_equal(world_count(&world, "orders.dlq"), 0); /* and nobody is charged */
     lw_memory_hub_clear_faults(world.hub);
     world_pass(&world, 5000);

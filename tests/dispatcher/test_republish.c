@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 static enum lw_verdict
 fail_always(struct lw_delivery *delivery, void *user)
 {
@@ -142,7 +141,8 @@ expect_runs(int64_t max_retries, uint32_t runs)
     snprintf(retries, sizeof(retries), "%d", (int)max_retries);
     assert_int_equal(world.started_count, runs);
     assert_int_equal(world_count(&world, "orders-DLQ"), 1);
-    assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "RECONSUMETIMES"), retries);
+    assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "RECONSUMETIMES"),
+                        retries);
     assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "x-error-reason"),
                         runs > 1 ? "no luck" : "");
     assert_int_equal(lw_memory_hub_backlog(world.hub, "group", "orders"), 0);
@@ -325,7 +325,8 @@ the_last_tier_copy_ends_in_the_dead_letter_topic(void **state)
     assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "source-topic"), "orders");
     assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "x-laneway-id"),
                         "main/orders/0/0");
-    assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "x-laneway-not-before"), "");
+    assert_string_equal(world_stored_header(&world, "orders-DLQ", 0, "x-laneway-not-before"),
+                        "");
     world_deinit(&world);
 }
 

@@ -261,10 +261,9 @@ a_long_reason_is_cut_at_512_bytes(void **state)
 static void
 error_codes_mean_what_their_class_says(void **state)
 {
-    static const struct lw_error_class classes[] = { { 2, 2, LW_DEAD },
-                                                     { 10, 19, LW_DROP },
-                                                     { 15, 30, LW_RETRY },
-                                                     { 40, 40, LW_OK } };
+    static const struct lw_error_class classes[] = {
+        { 2, 2, LW_DEAD }, { 10, 19, LW_DROP }, { 15, 30, LW_RETRY }, { 40, 40, LW_OK }
+    };
     static const struct {
         int code;
         const char *told;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drain, deadline, abort and close: what still runs, what is given back, and that it ends. */
+/*
+ * Drain, deadline, abort and close: what still runs, what is given back with what order, and that
+ * nothing holds the end for ever, whatever the broker does.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/world.h"
@@ -583,7 +586,8 @@ main(void)
         cmocka_unit_test(an_abort_in_the_middle_of_a_drain_ends_it),
         cmocka_unit_test(retries_that_are_due_before_the_deadline_run),
         cmocka_unit_test(retries_that_are_due_later_are_given_back_at_once_with_their_key),
-        cmocka_unit_test(a_run_that_wants_a_late_retry_during_a_drain_is_given_back_with_its_key),
+        cmocka_unit_test(
+            a_run_that_wants_a_late_retry_during_a_drain_is_given_back_with_its_key),
         cmocka_unit_test(pending_dead_letters_alone_hold_the_end_for_five_seconds),
         cmocka_unit_test(a_dead_letter_that_is_confirmed_in_time_ends_well),
         cmocka_unit_test(a_receipt_that_never_comes_does_not_hold_the_end),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See world.h. */
+/*
+ * The fixture of the dispatcher's tests: one loop engine whose handler only remembers what was
+ * started, one memory broker per world, the story and the log as texts. See world.h.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/world.h"
@@ -24,11 +27,11 @@ static void
 on_history(const struct lw_history_event *event, void *user)
 {
     static const char *const names[] = {
-        [LW_HISTORY_ASSIGNED] = "assign",   [LW_HISTORY_RECEIVED] = "receive",
-        [LW_HISTORY_STARTED] = "start",     [LW_HISTORY_RETURNED] = "return",
-        [LW_HISTORY_JUDGED] = "judge",      [LW_HISTORY_PUBLISHED] = "publish",
-        [LW_HISTORY_SETTLED] = "settle",    [LW_HISTORY_DROPPED] = "drop",
-        [LW_HISTORY_COMMITTED] = "commit",  [LW_HISTORY_REVOKED] = "revoke",
+        [LW_HISTORY_ASSIGNED] = "assign",  [LW_HISTORY_RECEIVED] = "receive",
+        [LW_HISTORY_STARTED] = "start",    [LW_HISTORY_RETURNED] = "return",
+        [LW_HISTORY_JUDGED] = "judge",     [LW_HISTORY_PUBLISHED] = "publish",
+        [LW_HISTORY_SETTLED] = "settle",   [LW_HISTORY_DROPPED] = "drop",
+        [LW_HISTORY_COMMITTED] = "commit", [LW_HISTORY_REVOKED] = "revoke",
     };
     struct world *world = user;
     if (event->kind == LW_HISTORY_RECEIVED || event->kind == LW_HISTORY_RETURNED) {
@@ -59,7 +62,7 @@ static struct lw_broker *
 join(struct world *world, const char *name, const char *hub_name)
 {
     char url[64];
-    struct lw_error error = {0};
+    struct lw_error error = { 0 };
     struct lw_broker *broker = NULL;
     snprintf(url, sizeof(url), "memory:%s", hub_name);
     assert_int_equal(lw_memory_broker_ops()->create(&world->clock->host, name, url, NULL, 0,
@@ -83,8 +86,8 @@ static void
 make_dispatcher(struct world *world, uint32_t slots)
 {
     struct lw_dispatcher_options options;
-    struct lw_handler_options handler = {.handler_async = on_message, .user = world};
-    struct lw_error error = {0};
+    struct lw_handler_options handler = { .handler_async = on_message, .user = world };
+    struct lw_error error = { 0 };
     struct lw_host *host = &world->clock->host;
     lw_text_init(&world->story);
     lw_text_init(&world->log);
@@ -93,10 +96,10 @@ make_dispatcher(struct world *world, uint32_t slots)
     options.concurrency = slots;
     assert_int_equal(lw_dispatcher_init(&world->dispatcher, host, -1, &options, &error),
                      LW_STATUS_OK);
-    world->history = (struct lw_history){on_history, world};
+    world->history = (struct lw_history){ on_history, world };
     world->dispatcher.history = &world->history;
-    assert_int_equal(lw_loop_engine_create(host, &world->dispatcher.completions, "test", &handler,
-                                           &world->engine),
+    assert_int_equal(lw_loop_engine_create(host, &world->dispatcher.completions, "test",
+                                           &handler, &world->engine),
                      LW_STATUS_OK);
     assert_int_equal(lw_dispatcher_add_engine(&world->dispatcher, world->engine), LW_STATUS_OK);
 }
@@ -166,11 +169,11 @@ world_options(const char *topic, int32_t priority)
 void
 world_add(struct world *world, const struct lw_subscription_options *options)
 {
-    struct lw_error error = {0};
+    struct lw_error error = { 0 };
     struct lw_subscription_options own = *options;
     own.broker = world->broker->name;
-    enum lw_status status =
-        lw_dispatcher_add_stream(&world->dispatcher, &own, world->engine, &error);
+    enum lw_status status = lw_dispatcher_add_stream(&world->dispatcher, &own, world->engine,
+                                                     &error);
     if (status != LW_STATUS_OK) {
         fail_msg("%s", error.message);
     }
@@ -185,7 +188,7 @@ world_topic(struct world *world, const char *topic, int32_t partitions)
 void
 world_start(struct world *world)
 {
-    struct lw_error error = {0};
+    struct lw_error error = { 0 };
     world->is_started = true;
     assert_int_equal(lw_dispatcher_start(&world->dispatcher, &error), LW_STATUS_OK);
     world_turn(world);
@@ -240,7 +243,7 @@ void
 world_fault(struct world *world, enum lw_memory_fault_kind kind, uint32_t count,
             enum lw_status status)
 {
-    struct lw_memory_fault fault = {.kind = kind, .count = count, .status = status};
+    struct lw_memory_fault fault = { .kind = kind, .count = count, .status = status };
     assert_int_equal(lw_memory_hub_inject(world->hub, &fault), LW_STATUS_OK);
 }
 
@@ -317,7 +320,7 @@ show(const struct lw_memory_view *view, void *user)
 static const char *
 find_stored(struct world *world, const char *topic, size_t i, const char *header)
 {
-    struct search search = {i, 0, header, &world->shown};
+    struct search search = { i, 0, header, &world->shown };
     lw_text_clear(&world->shown);
     lw_text_append(&world->shown, "");
     (void)lw_memory_hub_each(world->hub, topic, show, &search);

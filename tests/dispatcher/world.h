@@ -28,7 +28,7 @@ struct world {
     void *user;
     struct lw_history history;
     struct lw_text story; /* "start:orders/0/3 ok:… commit:…" */
-    struct lw_text log; /* of the world that owns the clock */
+    struct lw_text log;   /* of the world that owns the clock */
     struct lw_text shown;
     char hub_name[32];
     bool is_started;
@@ -50,7 +50,7 @@ void world_start(struct world *world);
 /* Publishes values "0".."count-1" under one key (NULL: none) to a partition (-1: by key). */
 void world_send(struct world *world, const char *topic, int32_t partition, const char *key,
                 uint32_t count);
-void world_turn(struct world *world);           /* until nothing is due now */
+void world_turn(struct world *world);             /* until nothing is due now */
 void world_pass(struct world *world, int64_t ms); /* lets time go by */
 /* Finishes the i-th running delivery and turns; it leaves `running`. */
 void world_finish(struct world *world, uint32_t i, enum lw_verdict verdict);
@@ -67,8 +67,8 @@ uint32_t world_times(const struct world *world, const char *text);
 /* The i-th stored message of a topic as "key|value|name=text,name=text"; null is "-". */
 const char *world_stored(struct world *world, const char *topic, size_t i);
 /* Value of one header of it, "" when it has none of that name. */
-const char *world_stored_header(struct world *world, const char *topic, size_t i,
-                                const char *name);
+const char *
+world_stored_header(struct world *world, const char *topic, size_t i, const char *name);
 /* Topic, partition and position of a running one as "orders/0/3". */
 const char *world_name(struct world *world, uint32_t i);
 int64_t world_committed(struct world *world, const char *topic, int32_t partition);

@@ -87,8 +87,8 @@ static enum lw_status
 add_broker(struct life *life, struct lw_error *error)
 {
     struct lw_broker *broker = NULL;
-    enum lw_status status = lw_memory_broker_ops()->create(&life->host.host, "main",
-                                                           "memory:oom", NULL, 0, &broker, error);
+    enum lw_status status = lw_memory_broker_ops()->create(
+        &life->host.host, "main", "memory:oom", NULL, 0, &broker, error);
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -154,8 +154,8 @@ begin(struct life *life)
     struct lw_error error = { 0 };
     lw_dispatcher_options_init(&options);
     options.concurrency = 4;
-    enum lw_status status =
-        lw_dispatcher_init(&life->dispatcher, &life->host.host, -1, &options, &error);
+    enum lw_status status = lw_dispatcher_init(&life->dispatcher, &life->host.host, -1,
+                                               &options, &error);
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -188,8 +188,7 @@ run(struct life *life)
         }
     }
     fail_msg("n %llu: after %d minutes %u are held and %llu not committed",
-             (unsigned long long)life->n, MINUTES,
-             life->dispatcher.held_count,
+             (unsigned long long)life->n, MINUTES, life->dispatcher.held_count,
              (unsigned long long)lw_memory_hub_backlog(life->hub, "group", "orders"));
 }
 
@@ -359,7 +358,9 @@ live_short(struct life *life, uint32_t percent, uint64_t number)
 static void
 memory_that_is_short_for_a_while_loses_nothing(void **state)
 {
-    static struct life lives[3] = { { .n = 0 }, { .is_blocking = true }, { .is_republished = true } };
+    static struct life lives[3] = { { .n = 0 },
+                                    { .is_blocking = true },
+                                    { .is_republished = true } };
     (void)state;
     for (uint32_t i = 0; i < 300; i++) {
         live_short(&lives[i % 3], 2 + i % 40, 7919 * (uint64_t)i + 3);
