@@ -298,7 +298,7 @@ poison_keys_with_endless_retries_leave_the_other_keys_running(void **state)
     world_topic(&world, "orders", 1);
     world_add(&world, &options);
     for (int i = 0; i < 40; i++) {
-        char key[16];
+        char key[32];
         snprintf(key, sizeof(key), "bad-%d", i);
         world_send(&world, "orders", 0, key, 1);
         snprintf(key, sizeof(key), "good-%d", i);
