@@ -223,6 +223,23 @@ generation_for(const struct lw_memory_hub *hub, struct lw_memory_member *member)
 }
 
 static void
+assign_partition(struct lw_memory_hub *hub, struct lw_memory_group *group,
+                 struct lw_memory_partition *partition)
+{
+    struct lw_memory_source *target = group->targets[partition->number];
+    struct lw_memory_slot *owner = lw_memory_assignor_owner(group, partition);
+    if (!owner) {
+        uint64_t generation = generation_for(hub, target->member);
+        give(group, target, partition, generation, false);
+        give_companions(hub, group, target, partition->number, generation);
+    } else if (owner->source != target) {
+        group->is_due = true;
+    } else if (!owner->is_revoking) {
+        give_companions(hub, group, target, partition->number, owner->generation);
+    }
+}
+
+static void
 assign_topic(struct lw_memory_hub *hub, struct lw_memory_group *group,
              struct lw_memory_topic *topic, uint64_t now)
 {
@@ -231,18 +248,7 @@ assign_topic(struct lw_memory_hub *hub, struct lw_memory_group *group,
         return;
     }
     for (int32_t p = 0; p < topic->partition_count; p++) {
-        struct lw_memory_source *target = group->targets[p];
-        struct lw_memory_slot *owner = lw_memory_assignor_owner(group, topic->partitions[p]);
-        if (owner) {
-            group->is_due = group->is_due || owner->source != target;
-            if (owner->source == target && !owner->is_revoking) {
-                give_companions(hub, group, target, p, owner->generation);
-            }
-            continue;
-        }
-        uint64_t generation = generation_for(hub, target->member);
-        give(group, target, topic->partitions[p], generation, false);
-        give_companions(hub, group, target, p, generation);
+        assign_partition(hub, group, topic->partitions[p]);
     }
 }
 
@@ -261,7 +267,22 @@ revoke_topic(struct lw_memory_hub *hub, struct lw_memory_group *group,
     }
 }
 
-/* Calls fn once for each topic that an active member of the group subscribes to. */
+/* The member's next topic that this walk has not seen, after `source`; NULL: none. */
+static struct lw_memory_source *
+next_unseen(const struct lw_memory_member *member, struct lw_list *after, uint64_t visit)
+{
+    for (struct lw_list *node = after->next; node != &member->sources; node = node->next) {
+        struct lw_memory_source *source = LW_CONTAINER(node, struct lw_memory_source,
+                                                       member_link);
+        if (source->topic && source->topic->visit != visit) {
+            source->topic->visit = visit;
+            return source;
+        }
+    }
+    return NULL;
+}
+
+/* Calls fn once for each topic that a member of the group subscribes to. */
 static void
 each_topic(struct lw_memory_hub *hub, struct lw_memory_group *group, topic_fn fn, uint64_t now)
 {
@@ -269,14 +290,10 @@ each_topic(struct lw_memory_hub *hub, struct lw_memory_group *group, topic_fn fn
     struct lw_list *members = &group->members;
     for (struct lw_list *node = members->next; node != members; node = node->next) {
         struct lw_memory_member *member = LW_CONTAINER(node, struct lw_memory_member, link);
-        struct lw_list *sources = &member->sources;
-        for (struct lw_list *at = sources->next; at != sources; at = at->next) {
-            struct lw_memory_source *source = LW_CONTAINER(at, struct lw_memory_source,
-                                                           member_link);
-            if (source->topic && source->topic->visit != visit) {
-                source->topic->visit = visit;
-                fn(hub, group, source->topic, now);
-            }
+        struct lw_memory_source *source = next_unseen(member, &member->sources, visit);
+        while (source) {
+            fn(hub, group, source->topic, now);
+            source = next_unseen(member, &source->member_link, visit);
         }
     }
 }

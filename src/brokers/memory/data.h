@@ -86,9 +86,9 @@ struct lw_memory_group {
     struct lw_list members;
     struct lw_list offsets;
     enum lw_memory_group_state state;
-    bool is_due;    /* a rebalance is wanted */
+    bool is_due;       /* a rebalance is wanted */
     bool lacks_memory; /* not everything could be given out */
-    uint64_t epoch; /* assignments so far; a commit belongs to one */
+    uint64_t epoch;    /* assignments so far; a commit belongs to one */
     uint64_t assign_at;
     struct lw_memory_source **targets; /* scratch: owner of each partition of one topic */
     int32_t target_capacity;

@@ -212,8 +212,7 @@ cover(struct lw_memory_offsets *offsets, int32_t count)
     void *positions = lw_resize_array(offsets->positions, (size_t)count,
                                       sizeof(*offsets->positions));
     offsets->positions = positions ? positions : offsets->positions;
-    void *metadata = lw_resize_array(offsets->metadata, (size_t)count,
-                                     sizeof(*offsets->metadata));
+    void *metadata = lw_resize_array(offsets->metadata, (size_t)count, sizeof(char *));
     offsets->metadata = metadata ? metadata : offsets->metadata;
     if (!positions || !metadata) {
         return false;

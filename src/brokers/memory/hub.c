@@ -27,7 +27,7 @@ lw_memory_options_init(struct lw_memory_options *options)
 {
     *options = (struct lw_memory_options){
         .default_partitions = 1,
-        .message_bytes_max = 1024 * 1024,
+        .message_bytes_max = (size_t)1024 * 1024,
         .publish_queue_max = 100000,
         .revoke_timeout_ns = 5 * SECOND,
         .rebalance_timeout_ns = 30 * SECOND,
@@ -300,15 +300,26 @@ lw_memory_hub_committed(const struct lw_memory_hub *hub, const char *group, cons
 
 enum lw_status
 lw_memory_hub_set_committed(struct lw_memory_hub *hub, const char *group, const char *topic,
-                            int32_t partition, int64_t position, const char *metadata)
+                            int32_t partition, int64_t position)
 {
     const struct lw_memory_partition *place = find_partition(hub, topic, partition);
     if (!place) {
         return LW_STATUS_NOT_FOUND;
     }
     struct lw_memory_group *found = lw_memory_group_use(hub, group);
-    return found ? lw_memory_group_commit(found, place, position, metadata)
-                 : LW_STATUS_NO_MEMORY;
+    return found ? lw_memory_group_commit(found, place, position, NULL) : LW_STATUS_NO_MEMORY;
+}
+
+enum lw_status
+lw_memory_hub_set_metadata(struct lw_memory_hub *hub, const char *group, const char *topic,
+                           int32_t partition, const char *metadata)
+{
+    int64_t position = lw_memory_hub_committed(hub, group, topic, partition, NULL);
+    if (position < 0) {
+        return LW_STATUS_NOT_FOUND;
+    }
+    return lw_memory_group_commit(lw_memory_group_find(hub, group),
+                                  find_partition(hub, topic, partition), position, metadata);
 }
 
 size_t

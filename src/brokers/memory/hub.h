@@ -132,7 +132,11 @@ lw_memory_hub_committed(const struct lw_memory_hub *hub, const char *group, cons
                         int32_t partition, const char **ret_metadata);
 enum lw_status
 lw_memory_hub_set_committed(struct lw_memory_hub *hub, const char *group, const char *topic,
-                            int32_t partition, int64_t position, const char *metadata);
+                            int32_t partition, int64_t position);
+/* Puts metadata to a position that is committed. */
+enum lw_status
+lw_memory_hub_set_metadata(struct lw_memory_hub *hub, const char *group, const char *topic,
+                           int32_t partition, const char *metadata);
 /* Members of a group that hold their place, dead ones included until their session ends. */
 size_t lw_memory_hub_member_count(const struct lw_memory_hub *hub, const char *group);
 /* Name of the broker that owns the partition now, NULL when none. */

@@ -165,7 +165,7 @@ open_chunk(struct lw_memory_log *log)
     }
     if (log->chunk_count == log->chunk_capacity) {
         uint32_t capacity = log->chunk_capacity ? log->chunk_capacity * 2 : 4;
-        void *chunks = lw_resize_array(log->chunks, capacity, sizeof(*log->chunks));
+        void *chunks = lw_resize_array(log->chunks, capacity, sizeof(struct lw_memory_chunk *));
         if (!chunks) {
             return NULL;
         }
@@ -252,6 +252,19 @@ lw_memory_log_seek(const struct lw_memory_log *log, int64_t position)
     return cursor;
 }
 
+/* The first record of the chunk from *index on that exists; NULL: none, *index is the count. */
+static struct lw_memory_record *
+find_live(const struct lw_memory_log *log, struct lw_memory_chunk *chunk, uint32_t *index)
+{
+    for (; *index < chunk->count; ++*index) {
+        struct lw_memory_record *record = &chunk->records[*index];
+        if (!record->is_deleted && record->position >= log->start) {
+            return record;
+        }
+    }
+    return NULL;
+}
+
 struct lw_memory_record *
 lw_memory_log_peek_slow(const struct lw_memory_log *log, struct lw_memory_cursor *cursor,
                         struct lw_memory_chunk **ret_chunk)
@@ -260,21 +273,17 @@ lw_memory_log_peek_slow(const struct lw_memory_log *log, struct lw_memory_cursor
         *cursor = (struct lw_memory_cursor){ .chunk = log->first_chunk };
     }
     while (cursor->chunk - log->first_chunk < log->chunk_count) {
-        struct lw_memory_chunk *chunk = log->chunks[cursor->chunk - log->first_chunk];
-        for (; cursor->index < chunk->count; cursor->index++) {
-            struct lw_memory_record *record = &chunk->records[cursor->index];
-            if (!record->is_deleted && record->position >= log->start) {
-                *ret_chunk = chunk;
-                return record;
-            }
+        uint64_t at = cursor->chunk - log->first_chunk;
+        struct lw_memory_chunk *chunk = log->chunks[at];
+        struct lw_memory_record *record = find_live(log, chunk, &cursor->index);
+        if (record) {
+            *ret_chunk = chunk;
+            return record;
         }
-        if (cursor->chunk - log->first_chunk + 1 == log->chunk_count) {
-            if (chunk->count < chunk->capacity) {
-                return NULL; /* the next record comes into this chunk */
-            }
+        if (at + 1 == log->chunk_count && chunk->count < chunk->capacity) {
+            return NULL; /* the next record comes into this chunk */
         }
-        cursor->chunk++;
-        cursor->index = 0;
+        *cursor = (struct lw_memory_cursor){ .chunk = cursor->chunk + 1 };
     }
     return NULL;
 }
@@ -321,7 +330,8 @@ drop_chunks(struct lw_memory_log *log, uint32_t count)
     log->chunk_count -= count;
     log->first_chunk += count;
     if (count > 0) {
-        memmove(log->chunks, log->chunks + count, log->chunk_count * sizeof(*log->chunks));
+        memmove(log->chunks, log->chunks + count,
+                log->chunk_count * sizeof(struct lw_memory_chunk *));
     }
 }
 

@@ -76,17 +76,18 @@ lw_memory_log_peek(const struct lw_memory_log *log, struct lw_memory_cursor *cur
                    struct lw_memory_chunk **ret_chunk)
 {
     uint64_t index = cursor->chunk - log->first_chunk; /* huge when the chunk is gone */
-    if (__builtin_expect(index < log->chunk_count, 1)) {
-        struct lw_memory_chunk *chunk = log->chunks[index];
-        if (__builtin_expect(cursor->index < chunk->count, 1)) {
-            struct lw_memory_record *record = &chunk->records[cursor->index];
-            if (__builtin_expect(!record->is_deleted && record->position >= log->start, 1)) {
-                *ret_chunk = chunk;
-                return record;
-            }
-        }
+    if (__builtin_expect(index >= log->chunk_count, 0)) {
+        return lw_memory_log_peek_slow(log, cursor, ret_chunk);
     }
-    return lw_memory_log_peek_slow(log, cursor, ret_chunk);
+    struct lw_memory_chunk *chunk = log->chunks[index];
+    struct lw_memory_record *record = &chunk->records[cursor->index];
+    if (__builtin_expect(cursor->index >= chunk->count || record->is_deleted ||
+                             record->position < log->start,
+                         0)) {
+        return lw_memory_log_peek_slow(log, cursor, ret_chunk);
+    }
+    *ret_chunk = chunk;
+    return record;
 }
 
 /* A chunk of one message, copied, that belongs to the caller (one reference); NULL without

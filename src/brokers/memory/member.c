@@ -198,6 +198,19 @@ end_generation(struct lw_memory_slot *slot, uint64_t generation)
     }
 }
 
+/* True when the source has a slot whose end was announced under that generation. */
+static bool
+is_source_pending(const struct lw_memory_source *source, uint64_t generation)
+{
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        const struct lw_memory_slot *slot = source->slots[i];
+        if (slot->is_revoking && slot->generation == generation) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool
 is_pending(const struct lw_memory_member *member, uint64_t generation)
 {
@@ -205,11 +218,8 @@ is_pending(const struct lw_memory_member *member, uint64_t generation)
     for (struct lw_list *node = head->next; node != head; node = node->next) {
         const struct lw_memory_source *source = LW_CONTAINER(node, struct lw_memory_source,
                                                              member_link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            const struct lw_memory_slot *slot = source->slots[i];
-            if (slot->is_revoking && slot->generation == generation) {
-                return true;
-            }
+        if (is_source_pending(source, generation)) {
+            return true;
         }
     }
     return false;

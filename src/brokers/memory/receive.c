@@ -135,20 +135,25 @@ fill_entry(struct batch *batch, const struct lw_memory_slot *slot,
     entry->refs++;
 }
 
+/* Nothing now: the next delayed one, or the head of an exclusive one that is not visible yet. */
+static void
+wait_for_backlog(struct lw_memory_slot *slot)
+{
+    struct lw_memory_backlog *backlog = slot->backlog;
+    struct lw_memory_chunk *chunk = NULL;
+    const struct lw_memory_record *record = lw_memory_log_peek(&backlog->partition->log,
+                                                               &backlog->cursor, &chunk);
+    uint64_t due = lw_memory_backlog_due(backlog);
+    lw_memory_slot_wait(slot, record && record->visible_at < due ? record->visible_at : due);
+}
+
 static void
 read_backlog(struct lw_memory_slot *slot, struct batch *batch, size_t until)
 {
-    struct lw_memory_backlog *backlog = slot->backlog;
     while (batch->given < until && batch->bytes_left > 0) {
-        struct lw_memory_entry *entry = lw_memory_backlog_next(backlog, slot, batch->now);
+        struct lw_memory_entry *entry = lw_memory_backlog_next(slot->backlog, slot, batch->now);
         if (!entry) {
-            lw_memory_slot_wait(slot, lw_memory_backlog_due(backlog));
-            struct lw_memory_chunk *chunk = NULL;
-            struct lw_memory_record *record = lw_memory_log_peek(&backlog->partition->log,
-                                                                 &backlog->cursor, &chunk);
-            if (record) { /* the head of an exclusive one that is not visible yet */
-                lw_memory_slot_wait(slot, record->visible_at);
-            }
+            wait_for_backlog(slot);
             return;
         }
         fill_entry(batch, slot, entry);

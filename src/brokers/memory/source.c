@@ -125,7 +125,7 @@ create_slot(struct lw_memory_source *source)
 {
     if (source->slot_count == source->slot_capacity) {
         uint32_t capacity = source->slot_capacity ? source->slot_capacity * 2 : 4;
-        void *slots = lw_resize_array(source->slots, capacity, sizeof(*source->slots));
+        void *slots = lw_resize_array(source->slots, capacity, sizeof(struct lw_memory_slot *));
         if (!slots) {
             return NULL;
         }
@@ -212,6 +212,24 @@ lw_memory_source_fail(struct lw_memory_source *source, enum lw_status status, co
     lw_memory_events_push(source->broker, &event);
 }
 
+/* The source may wait for this topic, or read it with fewer partitions than it has now. */
+static void
+notice_topic(struct lw_memory_source *source, struct lw_memory_topic *topic)
+{
+    if (strcmp(source->topic_name, topic->name) != 0) {
+        return;
+    }
+    if (!source->topic) {
+        source->topic = topic;
+        lw_list_push(&topic->sources, &source->topic_link);
+    }
+    source->retry_at = 0;
+    lw_memory_broker_wake_at(source->broker, 0);
+    if (source->member && source->member->is_joined) {
+        lw_memory_group_want(source->member->group);
+    }
+}
+
 void
 lw_memory_source_on_topic(struct lw_memory_hub *hub, struct lw_memory_topic *topic)
 {
@@ -219,19 +237,7 @@ lw_memory_source_on_topic(struct lw_memory_hub *hub, struct lw_memory_topic *top
         struct lw_memory_broker *broker = LW_CONTAINER(node, struct lw_memory_broker, link);
         struct lw_list *head = &broker->sources;
         for (struct lw_list *at = head->next; at != head; at = at->next) {
-            struct lw_memory_source *source = LW_CONTAINER(at, struct lw_memory_source, link);
-            if (strcmp(source->topic_name, topic->name) != 0) {
-                continue;
-            }
-            if (!source->topic) {
-                source->topic = topic;
-                lw_list_push(&topic->sources, &source->topic_link);
-            }
-            source->retry_at = 0;
-            lw_memory_broker_wake_at(broker, 0);
-            if (source->member && source->member->is_joined) {
-                lw_memory_group_want(source->member->group);
-            }
+            notice_topic(LW_CONTAINER(at, struct lw_memory_source, link), topic);
         }
     }
 }

@@ -76,6 +76,7 @@ caps_of(const struct lw_memory_options *options)
     };
 }
 
+/* The table's signature has seven. NOLINTBEGIN(readability-function-size) */
 static enum lw_status
 create(struct lw_host *host, const char *name, const char *url,
        const struct lw_property *properties, size_t property_count,
@@ -106,6 +107,7 @@ create(struct lw_host *host, const char *name, const char *url,
     *ret_broker = &broker->base;
     return LW_STATUS_OK;
 }
+/* NOLINTEND(readability-function-size) */
 
 static enum lw_status
 subscribe(struct lw_broker *base, const struct lw_source_options *options,

@@ -62,7 +62,7 @@ static bool
 grow(struct lw_memory_topic *topic, int32_t count)
 {
     void *partitions = lw_resize_array(topic->partitions, (size_t)count,
-                                       sizeof(*topic->partitions));
+                                       sizeof(struct lw_memory_partition *));
     if (!partitions) {
         return false;
     }

@@ -178,6 +178,25 @@ one_bad_entry_puts_the_error_on_all_though_the_others_are_stored(void **state)
     fixture_destroy(fixture);
 }
 
+static void
+metadata_stays_with_a_position_until_the_next_commit(void **state)
+{
+    (void)state;
+    const char *metadata = NULL;
+    struct fixture *fixture = fixture_create(NULL);
+    fixture_fill(fixture, "orders", "k", 5);
+    struct client *a = fixture_member(fixture, "a", "orders", "g");
+    lw_memory_hub_set_committed(fixture->hub, "g", "orders", 0, 2);
+    lw_memory_hub_set_metadata(fixture->hub, "g", "orders", 0, "done 3");
+    assert_int_equal(lw_memory_hub_committed(fixture->hub, "g", "orders", 0, &metadata), 2);
+    assert_string_equal(metadata, "done 3");
+    client_commit(a, "orders", 0, 4);
+    fixture_settle(fixture);
+    assert_int_equal(lw_memory_hub_committed(fixture->hub, "g", "orders", 0, &metadata), 4);
+    assert_string_equal(metadata, "");
+    fixture_destroy(fixture);
+}
+
 static struct client *
 member_with_reset(struct fixture *fixture, const char *reset)
 {
@@ -199,9 +218,9 @@ a_committed_position_out_of_range_follows_the_reset(void **state)
     struct fixture *fixture = fixture_create(NULL);
     fixture_fill(fixture, "orders", "k", 20);
     lw_memory_hub_raise_start(fixture->hub, "orders", 0, 10);
-    lw_memory_hub_set_committed(fixture->hub, "earliest", "orders", 0, 3, "m");
-    lw_memory_hub_set_committed(fixture->hub, "latest", "orders", 0, 3, NULL);
-    lw_memory_hub_set_committed(fixture->hub, "none", "orders", 0, 99, NULL);
+    lw_memory_hub_set_committed(fixture->hub, "earliest", "orders", 0, 3);
+    lw_memory_hub_set_committed(fixture->hub, "latest", "orders", 0, 3);
+    lw_memory_hub_set_committed(fixture->hub, "none", "orders", 0, 99);
     struct client *earliest = member_with_reset(fixture, "earliest");
     assert_string_equal(client_events(earliest), "up, assigned orders/0@10");
     struct client *latest = member_with_reset(fixture, "latest");
@@ -218,7 +237,7 @@ a_committed_position_at_the_end_is_in_range(void **state)
     (void)state;
     struct fixture *fixture = fixture_create(NULL);
     fixture_fill(fixture, "orders", "k", 10);
-    lw_memory_hub_set_committed(fixture->hub, "none", "orders", 0, 10, NULL);
+    lw_memory_hub_set_committed(fixture->hub, "none", "orders", 0, 10);
     struct client *none = member_with_reset(fixture, "none");
     assert_string_equal(client_events(none), "up, assigned orders/0@10");
     fixture_destroy(fixture);
@@ -336,6 +355,7 @@ main(void)
         cmocka_unit_test(a_committed_position_is_where_the_next_member_begins),
         cmocka_unit_test(commits_take_their_time_and_can_fail),
         cmocka_unit_test(one_bad_entry_puts_the_error_on_all_though_the_others_are_stored),
+        cmocka_unit_test(metadata_stays_with_a_position_until_the_next_commit),
         cmocka_unit_test(a_committed_position_out_of_range_follows_the_reset),
         cmocka_unit_test(a_committed_position_at_the_end_is_in_range),
         cmocka_unit_test(a_lost_log_is_read_again_and_may_be_committed_backwards),
