@@ -101,7 +101,7 @@ come(struct world *world)
 {
     for (uint32_t i = 0; i < world->plan.member_count; i++) {
         if (world->members[i].state == MEMBER_ABSENT &&
-            world->member_numbers < ORACLE_MEMBERS_MAX - 1) {
+            world->member_numbers < WORLD_MEMBERS_MAX) {
             world_begin_member(world, &world->members[i]);
             return;
         }

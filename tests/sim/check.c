@@ -51,7 +51,7 @@ backlog(const struct world *world)
 }
 
 bool
-world_is_complete(struct world *world)
+world_is_complete(const struct world *world)
 {
     return world->is_calm && world->produced == world->plan.message_count &&
            backlog(world) == 0;

@@ -19,6 +19,7 @@ enum {
     WORLD_MESSAGES_MAX = 640,
     WORLD_TOPICS_MAX = 24,
     WORLD_POSITIONS_MAX = 1024,
+    WORLD_MEMBERS_MAX = 14, /* that chaos begins; more come for the end */
     WORLD_NO_PLACE = UINT32_MAX
 };
 
@@ -115,7 +116,7 @@ void world_calm(struct world *world);
 
 /* check.c: promises that can be seen from outside at any time. */
 void world_check(struct world *world);
-bool world_is_complete(struct world *world);
+bool world_is_complete(const struct world *world);
 void world_explain(struct world *world);
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "dispatcher/history.h"
 
-enum { ORACLE_MEMBERS_MAX = 16, ORACLE_TEXT_MAX = 512 };
+enum { ORACLE_MEMBERS_MAX = 24, ORACLE_TEXT_MAX = 512 };
 
 enum oracle_promise {
     ORACLE_P1,   /* nothing is settled or committed before its effects */
