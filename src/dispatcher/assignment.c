@@ -163,19 +163,25 @@ lw_assignment_wait_for_memory(struct lw_dispatcher *dispatcher)
 }
 
 static void
+unstash_stream(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
+{
+    struct lw_list *head = &stream->subscription.partitions;
+    for (struct lw_list *node = head->next; node != head;) {
+        struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+        node = node->next;
+        if (partition->stash.first) {
+            lw_assignment_unstash(dispatcher, partition);
+        }
+    }
+}
+
+static void
 on_memory_timer(struct lw_timer *timer, uint64_t now)
 {
     struct lw_dispatcher *dispatcher = LW_CONTAINER(timer, struct lw_dispatcher, memory_timer);
     (void)now;
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        struct lw_list *head = &dispatcher->streams[i]->subscription.partitions;
-        for (struct lw_list *node = head->next; node != head;) {
-            struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
-            node = node->next;
-            if (partition->stash.first) {
-                lw_assignment_unstash(dispatcher, partition);
-            }
-        }
+        unstash_stream(dispatcher, dispatcher->streams[i]);
     }
 }
 
