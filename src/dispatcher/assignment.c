@@ -265,6 +265,7 @@ end_delivery(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
         return;
     case LW_STATE_JUDGED:
     case LW_STATE_PUBLISHING:
+        lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
         if (!delivery->publishing || lw_publish_abandon(dispatcher, delivery)) {
             lw_settle_drop(dispatcher, delivery);
         }

@@ -139,6 +139,7 @@ give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
         return;
     case LW_STATE_JUDGED:
     case LW_STATE_PUBLISHING:
+        lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
         if (!delivery->publishing || lw_publish_abandon(dispatcher, delivery)) {
             lw_shutdown_give_back(dispatcher, delivery);
         }

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 static struct lw_subscription_options
 with_reply(struct world *world, uint32_t slots, const struct lw_memory_options *hub)
 {
@@ -454,6 +456,64 @@ a_blocked_publication_that_is_revoked_ends_the_block(void **state)
     world_deinit(&world);
 }
 
+/* -- lack of memory ----------------------------------------------------------------------------- */
+
+/* A dead letter is owed, and there is no memory to begin with it. */
+static void
+begin_without_memory(struct world *world)
+{
+    struct lw_subscription_options options = with_reply(world, 1, NULL);
+    world->dispatcher.history = NULL; /* nothing else allocates */
+    world->clock->host.log = NULL;
+    begin(world, &options, 1);
+    lw_alloc_fail_at(1);
+    world_finish(world, 0, LW_DEAD);
+    lw_alloc_fail_at(0);
+    assert_int_equal(world->dispatcher.publishing_count, 0);
+    assert_int_equal(world->dispatcher.held_count, 1);
+}
+
+static void
+what_is_owed_without_memory_is_begun_later(void **state)
+{
+    struct world world;
+    (void)state;
+    begin_without_memory(&world);
+    world_pass(&world, 500);
+    assert_int_equal(world_count(&world, "orders.dlq"), 1);
+    assert_int_equal(world_committed(&world, "orders", 0), 1);
+    world_deinit(&world);
+}
+
+static void
+one_that_waits_for_memory_may_be_revoked(void **state)
+{
+    struct world world;
+    (void)state;
+    begin_without_memory(&world);
+    lw_memory_hub_rebalance(world.hub, "group");
+    world_pass(&world, 500);
+    assert_int_equal(world.running_count, 1);
+    world_finish(&world, 0, LW_OK);
+    world_pass(&world, 200);
+    assert_int_equal(world_count(&world, "orders.dlq"), 0);
+    assert_int_equal(world_committed(&world, "orders", 0), 1);
+    world_deinit(&world);
+}
+
+static void
+one_that_waits_for_memory_may_be_given_back(void **state)
+{
+    struct world world;
+    (void)state;
+    begin_without_memory(&world);
+    lw_shutdown_begin(&world.dispatcher, true);
+    world_pass(&world, 500);
+    assert_int_equal(world.dispatcher.phase, LW_PHASE_CLOSED);
+    assert_int_equal(world.dispatcher.end_status, LW_STATUS_UNFINISHED);
+    world_deinit(&world);
+}
+
 int
 main(void)
 {
@@ -477,6 +537,9 @@ main(void)
         cmocka_unit_test(a_missing_topic_stops_intake_until_it_exists),
         cmocka_unit_test(another_publication_does_not_end_the_block),
         cmocka_unit_test(a_blocked_publication_that_is_revoked_ends_the_block),
+        cmocka_unit_test(what_is_owed_without_memory_is_begun_later),
+        cmocka_unit_test(one_that_waits_for_memory_may_be_revoked),
+        cmocka_unit_test(one_that_waits_for_memory_may_be_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
