@@ -644,7 +644,9 @@ lw_publish_on_room(struct lw_link *link)
     while ((node = lw_queue_pop(&waiting)) != NULL) {
         struct lw_publishing *publishing = LW_CONTAINER(node, struct lw_publishing, link);
         publishing->is_in_room = false;
-        send_all(publishing);
+        if (!publishing->is_abandoned) {
+            send_all(publishing);
+        }
     }
 }
 

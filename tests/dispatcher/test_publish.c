@@ -456,6 +456,30 @@ a_blocked_publication_that_is_revoked_ends_the_block(void **state)
     world_deinit(&world);
 }
 
+static void
+what_was_revoked_sends_nothing_more_when_there_is_room(void **state)
+{
+    struct world world;
+    struct lw_memory_options hub;
+    (void)state;
+    lw_memory_options_init(&hub);
+    hub.publish_queue_max = 1;
+    hub.publish_latency_ns = 500 * LW_MS;
+    struct lw_subscription_options options = with_reply(&world, 1, &hub);
+    begin(&world, &options, 1);
+    add_output(&world, "audit", "1");
+    add_output(&world, "audit", "2"); /* has no room yet */
+    world_finish(&world, 0, LW_OK);
+    lw_memory_hub_rebalance(world.hub, "group");
+    world_pass(&world, 2000);
+    assert_int_equal(world_count(&world, "audit"), 1);
+    assert_int_equal(world.running_count, 1); /* it came again */
+    world_finish(&world, 0, LW_OK);
+    world_pass(&world, 200);
+    assert_int_equal(world_committed(&world, "orders", 0), 1);
+    world_deinit(&world);
+}
+
 /* -- lack of memory ----------------------------------------------------------------------------- */
 
 /* A dead letter is owed, and there is no memory to begin with it. */
@@ -537,6 +561,7 @@ main(void)
         cmocka_unit_test(a_missing_topic_stops_intake_until_it_exists),
         cmocka_unit_test(another_publication_does_not_end_the_block),
         cmocka_unit_test(a_blocked_publication_that_is_revoked_ends_the_block),
+        cmocka_unit_test(what_was_revoked_sends_nothing_more_when_there_is_room),
         cmocka_unit_test(what_is_owed_without_memory_is_begun_later),
         cmocka_unit_test(one_that_waits_for_memory_may_be_revoked),
         cmocka_unit_test(one_that_waits_for_memory_may_be_given_back),
