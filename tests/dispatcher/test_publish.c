@@ -462,17 +462,22 @@ what_was_revoked_sends_nothing_more_when_there_is_room(void **state)
     struct world world;
     struct lw_memory_options hub;
     (void)state;
+    struct lw_memory_fault slow = {
+        .kind = LW_MEMORY_SLOW_PUBLISH, .skip = 1, .count = 1, .delay_ns = 1000 * LW_MS
+    };
     lw_memory_options_init(&hub);
-    hub.publish_queue_max = 1;
+    hub.publish_queue_max = 2;
     hub.publish_latency_ns = 500 * LW_MS;
     struct lw_subscription_options options = with_reply(&world, 1, &hub);
     begin(&world, &options, 1);
-    add_output(&world, "audit", "1");
-    add_output(&world, "audit", "2"); /* has no room yet */
+    assert_int_equal(lw_memory_hub_inject(world.hub, &slow), LW_STATUS_OK);
+    for (int i = 0; i < 3; i++) { /* the third has no room until the first is confirmed */
+        add_output(&world, "audit", "v");
+    }
     world_finish(&world, 0, LW_OK);
     lw_memory_hub_rebalance(world.hub, "group");
-    world_pass(&world, 2000);
-    assert_int_equal(world_count(&world, "audit"), 1);
+    world_pass(&world, 5000);
+    assert_int_equal(world_count(&world, "audit"), 2);
     assert_int_equal(world.running_count, 1); /* it came again */
     world_finish(&world, 0, LW_OK);
     world_pass(&world, 200);
