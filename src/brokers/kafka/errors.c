@@ -124,30 +124,39 @@ help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const
     }
 }
 
-/* The client prefixes its texts with "sasl_ssl://host:port/bootstrap: "; ours names the broker. */
-static const char *
-without_prefix(const char *reason)
+/*
+ * The client wraps its texts: "sasl_ssl://host:port/bootstrap: REASON (after 3ms in state UP)".
+ * Ours names the broker; the connection's number and age help nobody.
+ */
+static void
+unwrap(const char *reason, char *out, size_t size)
 {
-    const char *scheme = strstr(reason, "://");
-    const char *colon = scheme ? strstr(scheme, ": ") : NULL;
-    return colon ? colon + 2 : reason;
+    const char *slash = strchr(reason, '/');
+    const char *start = slash ? strstr(slash, ": ") : NULL;
+    lw_text_copy(out, size, start ? start + 2 : reason);
+    char *age = strstr(out, " (after ");
+    if (age) {
+        *age = '\0';
+    }
 }
 
 void
 lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                            const char *reason, struct lw_error *ret_error)
 {
+    char plain[300];
+    unwrap(*reason ? reason : "no connection", plain, sizeof plain);
     if (is_authentication(code, reason)) {
         (void)lw_error_set(ret_error, LW_STATUS_DENIED, "E0502",
                            "broker \"%s\" (%s) refused the authentication: %s", broker->name,
-                           broker->url, without_prefix(reason));
+                           broker->url, plain);
         help_refused(broker, ret_error);
     } else if (strstr(reason, "Disconnected while requesting ApiVersion")) {
         say_closed(broker, ret_error);
     } else {
         (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
                            "cannot use broker \"%s\" (%s): %s", broker->name, broker->url,
-                           *reason ? without_prefix(reason) : "no connection");
+                           plain);
         help_unreachable(broker, code, reason, ret_error);
     }
     ret_error->is_retriable = true;

@@ -70,10 +70,12 @@ a_refused_connection_keeps_the_clients_reason(void **state)
     (void)state;
     struct lw_error error;
     lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT,
-                               "localhost:9092/bootstrap: Connect failed: Connection refused",
+                               "localhost:9092/bootstrap: Connect failed: Connection refused "
+                               "(after 0ms in state CONNECT)",
                                &error);
     assert_string_equal(error.code, "E0501");
-    assert_non_null(strstr(error.message, "Connection refused"));
+    assert_string_equal(error.message, "cannot use broker \"main\" (kafka://localhost:9092): "
+                                       "Connect failed: Connection refused");
 }
 
 static void
