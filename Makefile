@@ -12,7 +12,7 @@ FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'benc
 
 .DEFAULT_GOAL := build
 .PHONY: help setup configure build demo test test-unit test-integration check lint fmt coverage \
-        bench long install clean
+        bench bench-peers long install clean
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -62,6 +62,9 @@ coverage: ## line coverage of the unit tests, as text and HTML
 
 bench: build ## every bench, with its figures
 	tools/bench $(BUILD)
+
+bench-peers: build ## laneway beside Pyrallel and Parallel Consumer on a real Kafka
+	LANEWAY=$(abspath $(BUILD))/bin/laneway bench/peers/run
 
 long: build ## one long job: make long JOB=sim MINUTES=9
 	tools/long $(JOB) --minutes $(MINUTES)
