@@ -90,6 +90,20 @@ def a_denied_source_topic_is_named(folder):
     check_equal(service.stop(), 0, "exit code")
 
 
+@test
+def a_denied_group_is_named(folder):
+    topic = e2e.unique("group")
+    admin("create", topic, 1)
+    admin("produce", topic, 5)
+    admin("deny", topic, "ANONYMOUS", "READ", "--kind", "GROUP")
+    service = e2e.Service(e2e.config(topic, [topic], e2e.handler()), folder).start()
+    line = service.wait_log("source.error", code="E0504")
+    check(f'READ on the group "{topic}"' in line["help"], f"help names the right: {line}")
+    admin("allow", topic, "--kind", "GROUP")
+    service.wait_settled(5)
+    check_equal(service.stop(), 0, "exit code")
+
+
 class Door:
     """Listens on an address later on and passes connections to the real broker."""
 
