@@ -296,8 +296,12 @@ static void
 start_client(struct lw_kafka_client *client)
 {
     struct lw_error error;
-    int64_t kbytes = lw_kafka_settings_prefetch_kbytes(client->broker->prefetch_bytes,
-                                                       count_partitions(client));
+    int64_t partitions = count_partitions(client);
+    int64_t kbytes =
+        lw_kafka_settings_prefetch_kbytes(client->broker->prefetch_bytes, partitions);
+    lw_host_log(client->broker->base.host, LW_LOG_INFO, "kafka.joining", "joining a group",
+                "broker=%s group=%s partitions=%lld prefetch_kbytes=%lld", client->broker->name,
+                client->group, (long long)partitions, (long long)kbytes);
     if (lw_kafka_client_start(client, kbytes, &error) == LW_STATUS_OK) {
         return;
     }
@@ -481,7 +485,7 @@ void
 lw_kafka_broker_continue_close(struct lw_kafka_broker *broker)
 {
     if (broker->phase == LW_KAFKA_CLOSING && !broker->is_silenced && are_clients_gone(broker) &&
-        broker->producer.outstanding == 0) {
+        lw_kafka_producer_is_empty(&broker->producer)) {
         silence(broker);
     }
 }

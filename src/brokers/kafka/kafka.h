@@ -325,6 +325,7 @@ struct lw_kafka_producer {
     struct lw_list pumps;  /* lw_kafka_topic.pump: something waits for its turn there */
     uint32_t topic_count;
     uint64_t outstanding; /* accepted, without a receipt */
+    uint32_t probes;      /* topics that are probing */
     bool wants_room;
     bool is_broken;  /* a fatal error: emptied, then replaced */
     bool is_closing;
@@ -344,7 +345,9 @@ struct lw_kafka_topic {
     rd_kafka_topic_t *rkt;
     const struct lw_kafka_source *tiers_of; /* this is a retry topic with tiers */
     bool is_tier;
-    int32_t partitions; /* 0 not known */
+    bool is_consumed; /* the topic of a source */
+    bool is_probing;  /* a probe is out */
+    _Atomic int32_t partitions; /* 0 not known; written by the partitioner, on any thread */
     uint32_t flying;
     uint64_t flying_bytes;
     const struct lw_publication *alone; /* the only one out since it was sent */
@@ -370,6 +373,8 @@ void lw_kafka_producer_silence(struct lw_kafka_producer *producer);
 void lw_kafka_producer_deinit(struct lw_kafka_producer *producer);
 struct lw_kafka_topic *lw_kafka_producer_topic(struct lw_kafka_producer *producer,
                                                const char *name);
+/* Nothing of it is out. */
+bool lw_kafka_producer_is_empty(const struct lw_kafka_producer *producer);
 /* Gives the receipt of an accepted publication. */
 void lw_kafka_producer_receipt(struct lw_kafka_producer *producer,
                                struct lw_publication *publication, enum lw_status status);
@@ -379,8 +384,10 @@ enum lw_status lw_kafka_producer_status(rd_kafka_resp_err_t error, rd_kafka_msg_
 struct lw_kafka_topic *lw_kafka_topic_create(struct lw_kafka_producer *producer,
                                              const char *name);
 void lw_kafka_topic_destroy(struct lw_kafka_topic *topic);
-/* Number of partitions, 0 while not known. */
-int32_t lw_kafka_topic_partitions(struct lw_kafka_topic *topic);
+/* Number of partitions of a source's topic or a tier; 0 while not known, and of other topics. */
+int32_t lw_kafka_topic_partitions(const struct lw_kafka_topic *topic);
+/* The probe came back: the number is known, or the topic does not exist. */
+void lw_kafka_topic_on_probe(struct lw_kafka_topic *topic);
 /* LW_STATUS_OK: accepted, now or later; LW_STATUS_AGAIN: no room; else refused for good. */
 enum lw_status lw_kafka_topic_send(struct lw_kafka_topic *topic,
                                    struct lw_publication *publication);

@@ -69,7 +69,8 @@ sweep_topics(struct lw_kafka_producer *producer)
     for (struct lw_list *at = producer->topics.next; at != &producer->topics; at = next) {
         next = at->next;
         struct lw_kafka_topic *topic = LW_CONTAINER(at, struct lw_kafka_topic, link);
-        if (topic->flying == 0 && topic->waiting_count == 0 && !topic->is_tier) {
+        bool is_idle = topic->flying == 0 && topic->waiting_count == 0 && !topic->is_probing;
+        if (is_idle && !topic->is_tier && !topic->is_consumed) {
             lw_kafka_topic_destroy(topic);
         }
     }
@@ -214,8 +215,13 @@ on_reports(rd_kafka_event_t *event)
 {
     const rd_kafka_message_t *message = NULL;
     while ((message = rd_kafka_event_message_next(event))) {
-        lw_kafka_topic_on_report(rd_kafka_topic_opaque(message->rkt), message->_private,
-                                 message->err, rd_kafka_message_status(message));
+        struct lw_kafka_topic *topic = rd_kafka_topic_opaque(message->rkt);
+        if (message->_private == topic) {
+            lw_kafka_topic_on_probe(topic);
+            continue;
+        }
+        lw_kafka_topic_on_report(topic, message->_private, message->err,
+                                 rd_kafka_message_status(message));
     }
 }
 
@@ -285,6 +291,12 @@ free_client(struct lw_kafka_producer *producer)
     }
 }
 
+bool
+lw_kafka_producer_is_empty(const struct lw_kafka_producer *producer)
+{
+    return producer->outstanding == 0 && producer->probes == 0;
+}
+
 /* The new client, once nothing of the old one is out. */
 static void
 replace(struct lw_kafka_producer *producer)
@@ -310,7 +322,7 @@ on_letter(struct lw_letter *letter)
         pump_all(producer);
     }
     say_room(producer);
-    if (producer->is_broken && producer->outstanding == 0 && !producer->is_closing) {
+    if (producer->is_broken && lw_kafka_producer_is_empty(producer) && !producer->is_closing) {
         replace(producer);
     }
     lw_kafka_broker_continue_close(producer->broker);
@@ -333,7 +345,7 @@ lw_kafka_producer_close(struct lw_kafka_producer *producer)
     for (struct lw_list *at = producer->topics.next; at != &producer->topics; at = at->next) {
         lw_kafka_topic_give_up(LW_CONTAINER(at, struct lw_kafka_topic, link));
     }
-    if (producer->outstanding > 0) {
+    if (!lw_kafka_producer_is_empty(producer)) {
         (void)rd_kafka_purge(producer->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     }
 }

@@ -260,7 +260,7 @@ lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const
     size_t given = 0;
     uint32_t turns = source->ready_count; /* each partition once, or a waiting one would spin */
     while (turns > 0 && given < n && bytes > 0 && source->ready_count > 0) {
-        struct lw_list *first = lw_list_first(&source->ready);
+        struct lw_list *first = source->ready.next;
         struct lw_kafka_partition *partition =
             LW_CONTAINER(first, struct lw_kafka_partition, ready);
         bool is_dry = false;

@@ -6,6 +6,11 @@
  * with ever less out at once (the window is halved at each refusal); only a message that was out
  * alone and was refused is too large. A window that was learned stays, unless one message was the
  * whole reason.
+ *
+ * How many partitions a topic has is told by the client to partitioners only. So topics that are
+ * consumed here, and tiers, have a partitioner of ours that notes the number, and a probe: a
+ * message for a partition that cannot exist, which the client fails by itself as soon as it knows
+ * the topic. Nothing is sent and nothing blocks.
  */
 #include <string.h>
 
@@ -13,11 +18,11 @@
 #include "base/assert.h"
 #include "brokers/kafka/kafka.h"
 
-enum { RECORD_OVERHEAD_BYTES = 70, PARTITION_GAP_MAX = 16 };
+enum { RECORD_OVERHEAD_BYTES = 70 };
 
 /* -- Life ------------------------------------------------------------------------------------------ */
 
-/* A retry topic with tiers, or a tier: what the sources of this broker say. */
+/* A source's topic, a retry topic with tiers, or a tier: what the sources of this broker say. */
 static void
 find_role(struct lw_kafka_topic *topic)
 {
@@ -28,10 +33,82 @@ find_role(struct lw_kafka_topic *topic)
         if (is_retry && !topic->tiers_of) {
             topic->tiers_of = source;
         }
+        topic->is_consumed = topic->is_consumed || strcmp(source->topic, topic->name) == 0;
         for (size_t i = 0; i < source->tier_count; i++) {
             topic->is_tier = topic->is_tier || strcmp(source->tiers[i].topic, topic->name) == 0;
         }
     }
+}
+
+typedef int32_t (*partitioner_fn)(const rd_kafka_topic_t *, const void *, size_t, int32_t, void *,
+                                  void *);
+
+/* The client's own partitioner of that name, as the property `partitioner` chooses it. */
+static partitioner_fn
+find_partitioner(const struct lw_kafka_topic *topic)
+{
+    static const struct {
+        const char *name;
+        partitioner_fn fn;
+    } known[] = {
+        { "murmur2_random", rd_kafka_msg_partitioner_murmur2_random },
+        { "murmur2", rd_kafka_msg_partitioner_murmur2 },
+        { "consistent", rd_kafka_msg_partitioner_consistent },
+        { "consistent_random", rd_kafka_msg_partitioner_consistent_random },
+        { "random", rd_kafka_msg_partitioner_random },
+        { "fnv1a", rd_kafka_msg_partitioner_fnv1a },
+        { "fnv1a_random", rd_kafka_msg_partitioner_fnv1a_random },
+    };
+    const char *name =
+        lw_kafka_properties_get(&topic->producer->broker->properties, "partitioner");
+    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return known[i].fn;
+        }
+    }
+    return rd_kafka_msg_partitioner_murmur2_random;
+}
+
+/* On any thread of the client; a probe's partition is none. */
+static int32_t
+choose_partition(const rd_kafka_topic_t *rkt, const void *key, size_t size, int32_t count,
+                 void *topic_opaque, void *message_opaque)
+{
+    struct lw_kafka_topic *topic = topic_opaque;
+    atomic_store_explicit(&topic->partitions, count, memory_order_relaxed);
+    if (message_opaque == topic) {
+        return count;
+    }
+    return find_partitioner(topic)(rkt, key, size, count, topic_opaque, message_opaque);
+}
+
+static void
+probe(struct lw_kafka_topic *topic)
+{
+    /* With a key, since those without may be given a partition before any partitioner is asked. */
+    int result =
+        rd_kafka_produce(topic->rkt, RD_KAFKA_PARTITION_UA, 0, NULL, 0, "probe", 5, topic);
+    topic->is_probing = result == 0;
+    topic->producer->probes += topic->is_probing ? 1 : 0;
+}
+
+void
+lw_kafka_topic_on_probe(struct lw_kafka_topic *topic)
+{
+    topic->is_probing = false;
+    topic->producer->probes--;
+}
+
+static bool
+open_handle(struct lw_kafka_topic *topic)
+{
+    rd_kafka_topic_conf_t *conf = rd_kafka_default_topic_conf_dup(topic->producer->rk);
+    rd_kafka_topic_conf_set_opaque(conf, topic);
+    if (topic->is_tier || topic->is_consumed) {
+        rd_kafka_topic_conf_set_partitioner_cb(conf, choose_partition);
+    }
+    topic->rkt = rd_kafka_topic_new(topic->producer->rk, topic->name, conf);
+    return topic->rkt != NULL;
 }
 
 struct lw_kafka_topic *
@@ -47,17 +124,19 @@ lw_kafka_topic_create(struct lw_kafka_producer *producer, const char *name)
     topic->window_bytes = UINT64_MAX;
     topic->window_before_bytes = UINT64_MAX;
     topic->name = lw_copy_text(name);
-    rd_kafka_topic_conf_t *conf = rd_kafka_default_topic_conf_dup(producer->rk);
-    rd_kafka_topic_conf_set_opaque(conf, topic);
-    topic->rkt = topic->name ? rd_kafka_topic_new(producer->rk, name, conf) : NULL;
-    if (!topic->rkt) {
+    if (topic->name) {
+        find_role(topic);
+    }
+    if (!topic->name || !open_handle(topic)) {
         lw_free(topic->name);
         lw_free(topic);
         return NULL;
     }
-    find_role(topic);
     lw_list_push_front(&producer->topics, &topic->link);
     producer->topic_count++;
+    if (topic->is_tier || topic->is_consumed) {
+        probe(topic);
+    }
     return topic;
 }
 
@@ -74,19 +153,10 @@ lw_kafka_topic_destroy(struct lw_kafka_topic *topic)
     lw_free(topic);
 }
 
-/* A partition without a leader looks absent; so look a little further before believing it. */
 int32_t
-lw_kafka_topic_partitions(struct lw_kafka_topic *topic)
+lw_kafka_topic_partitions(const struct lw_kafka_topic *topic)
 {
-    if (topic->partitions > 0) {
-        return topic->partitions;
-    }
-    for (int32_t number = 0; number < topic->partitions + PARTITION_GAP_MAX; number++) {
-        if (rd_kafka_topic_partition_available(topic->rkt, number)) {
-            topic->partitions = number + 1;
-        }
-    }
-    return topic->partitions;
+    return atomic_load_explicit(&topic->partitions, memory_order_relaxed);
 }
 
 /* -- Sending ------------------------------------------------------------------------------------------ */
@@ -319,9 +389,6 @@ lw_kafka_topic_on_report(struct lw_kafka_topic *topic, struct lw_publication *pu
     topic->flying_bytes -= size_of(publication);
     if (was_alone) {
         topic->alone = NULL;
-    }
-    if (ended == LW_STATUS_NOT_FOUND) {
-        topic->partitions = 0; /* look again */
     }
     if (is_again) {
         return;
