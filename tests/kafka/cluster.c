@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helpers of cluster.h. */
+/*
+ * The helpers of cluster.h. Topics are made and filled by the broker's own table, so that these
+ * paths are tried by every test; what the table cannot do (limits of topics, deleting, killing)
+ * is left to tools/broker.
+ */
 #include "tests/support/test.h"
 
 #include "tests/kafka/cluster.h"
@@ -34,8 +38,8 @@ cluster_create(const char *topic, int32_t partitions)
     struct lw_error error = { .message = "" };
     struct lw_topic_info info = { .name = topic, .partitions = partitions, .retention_ms = -1 };
     driver_open(&driver, cluster_address(), NULL);
-    enum lw_status status =
-        driver.broker->ops->create_topics(driver.broker, &info, 1, 30000, &error);
+    enum lw_status status = driver.broker->ops->create_topics(driver.broker, &info, 1, 30000,
+                                                              &error);
     assert_string_equal(error.message, "");
     assert_string_equal(info.reason, "");
     assert_int_equal(status, LW_STATUS_OK);
@@ -46,8 +50,8 @@ void
 cluster_tool(const char *arguments)
 {
     char command[512];
-    (void)snprintf(command, sizeof command, "%s/tools/broker kafka %s >/dev/null", LW_SOURCE_DIR,
-                   arguments);
+    (void)snprintf(command, sizeof command, "%s/tools/broker kafka %s >/dev/null",
+                   LW_SOURCE_DIR, arguments);
     assert_int_equal(system(command), 0);
 }
 

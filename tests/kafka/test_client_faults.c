@@ -30,7 +30,8 @@ struct traffic {
 };
 
 static bool
-note_seen(struct driver *driver, struct lw_source *source, struct lw_message *message, void *user)
+note_seen(struct driver *driver, struct lw_source *source, struct lw_message *message,
+          void *user)
 {
     struct traffic *traffic = user;
     char text[16] = "";
@@ -44,7 +45,8 @@ note_seen(struct driver *driver, struct lw_source *source, struct lw_message *me
 }
 
 static void
-publish_range(struct driver *driver, struct traffic *traffic, const char *topic, int from, int to)
+publish_range(struct driver *driver, struct traffic *traffic, const char *topic, int from,
+              int to)
 {
     for (int i = from; i < to; i++) {
         (void)snprintf(traffic->values[i], sizeof traffic->values[i], "%d", i);
@@ -276,7 +278,8 @@ main(void)
         cmocka_unit_test(a_killed_broker_costs_neither_messages_nor_the_assignment),
         cmocka_unit_test(a_close_with_the_broker_dead_ends_within_its_deadline),
         cmocka_unit_test(a_topic_that_appears_later_is_consumed_from_then_on),
-        cmocka_unit_test(without_an_offset_and_without_a_reset_policy_the_source_fails_for_good),
+        cmocka_unit_test(
+            without_an_offset_and_without_a_reset_policy_the_source_fails_for_good),
         cmocka_unit_test(an_offset_that_is_gone_follows_the_reset_policy),
         cmocka_unit_test(a_log_that_begins_anew_below_what_was_received_is_a_new_ownership),
         cmocka_unit_test(at_the_end_of_a_log_the_position_closes_what_is_no_message),

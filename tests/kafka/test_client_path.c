@@ -87,8 +87,8 @@ check_headers(struct driver *driver, const struct lw_message *message,
               const struct lw_publication *sent)
 {
     size_t count = 0;
-    const struct lw_header *headers =
-        driver->broker->ops->headers(driver->broker, message, &count);
+    const struct lw_header *headers = driver->broker->ops->headers(driver->broker, message,
+                                                                   &count);
     assert_int_equal(count, sent->header_count);
     for (size_t i = 0; i < count; i++) {
         check_bytes(headers[i].name, sent->headers[i].name);
@@ -106,7 +106,8 @@ check_times(struct driver *driver, const struct lw_message *message)
 }
 
 static bool
-check_odd(struct driver *driver, struct lw_source *source, struct lw_message *message, void *user)
+check_odd(struct driver *driver, struct lw_source *source, struct lw_message *message,
+          void *user)
 {
     (void)source, (void)user;
     const struct lw_publication *sent = &odd[message->position];
@@ -201,7 +202,8 @@ send_copy(struct driver *driver, struct tier_test *test, const struct lw_message
 
 /* The long delay is sent first; the short one must not wait behind it. */
 static bool
-on_tiered(struct driver *driver, struct lw_source *source, struct lw_message *message, void *user)
+on_tiered(struct driver *driver, struct lw_source *source, struct lw_message *message,
+          void *user)
 {
     struct tier_test *test = user;
     (void)source;

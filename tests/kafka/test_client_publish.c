@@ -17,10 +17,9 @@ prepare(struct lw_publication *items, size_t count, const char *topic, size_t by
 {
     memset(text, 'x', sizeof text);
     for (size_t i = 0; i < count; i++) {
-        items[i] = (struct lw_publication){ .topic = topic,
-                                            .partition = 0,
-                                            .value = { text, bytes },
-                                            .event_time_ms = -1 };
+        items[i] = (struct lw_publication){
+            .topic = topic, .partition = 0, .value = { text, bytes }, .event_time_ms = -1
+        };
     }
 }
 
@@ -158,9 +157,9 @@ topics_are_described_without_being_created(void **state)
     struct lw_topic_info infos[] = { { .name = here }, { .name = "not-here" } };
     driver_open(&driver, cluster_address(), NULL);
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(driver.broker->ops->describe_topics(driver.broker, infos, 2, 10000,
-                                                             &error),
-                         LW_STATUS_OK);
+        assert_int_equal(
+            driver.broker->ops->describe_topics(driver.broker, infos, 2, 10000, &error),
+            LW_STATUS_OK);
         assert_int_equal(infos[0].partitions, 3);
         assert_int_equal(infos[1].partitions, 0);
     }
@@ -178,8 +177,8 @@ creating_a_topic_twice_says_already(void **state)
     cluster_create(topic, 1);
     struct lw_topic_info info = { .name = topic, .partitions = 1, .retention_ms = 1000000 };
     driver_open(&driver, cluster_address(), NULL);
-    assert_int_equal(
-        driver.broker->ops->create_topics(driver.broker, &info, 1, 10000, &error), LW_STATUS_OK);
+    assert_int_equal(driver.broker->ops->create_topics(driver.broker, &info, 1, 10000, &error),
+                     LW_STATUS_OK);
     assert_int_equal(info.status, LW_STATUS_ALREADY);
     driver_close(&driver);
 }

@@ -14,12 +14,11 @@
 static const struct lw_property eager[] = { { "session.timeout.ms", "1000" },
                                             { "heartbeat.interval.ms", "300" },
                                             { NULL, NULL } };
-static const struct lw_property cooperative[] = {
-    { "session.timeout.ms", "1000" },
-    { "heartbeat.interval.ms", "300" },
-    { "partition.assignment.strategy", "cooperative-sticky" },
-    { NULL, NULL }
-};
+static const struct lw_property cooperative[] = { { "session.timeout.ms", "1000" },
+                                                  { "heartbeat.interval.ms", "300" },
+                                                  { "partition.assignment.strategy",
+                                                    "cooperative-sticky" },
+                                                  { NULL, NULL } };
 
 static void
 join(struct driver *driver, const char *topic, const struct lw_property *properties)

@@ -198,8 +198,9 @@ receive_all(struct driver *driver)
     if (driver->received > before) {
         int64_t gap = (int64_t)(driver->host->now - driver->received_at);
         bool is_first = driver->received_at == 0;
-        driver->longest_gap_ns =
-            !is_first && gap > driver->longest_gap_ns ? gap : driver->longest_gap_ns;
+        driver->longest_gap_ns = !is_first && gap > driver->longest_gap_ns
+                                     ? gap
+                                     : driver->longest_gap_ns;
         driver->received_at = driver->host->now;
     }
     return has_more;
@@ -288,9 +289,9 @@ driver_open(struct driver *driver, const char *address, const struct lw_property
     driver->host->log_user = driver;
     driver->host->log_level = getenv("DRIVER_LOG") ? LW_LOG_TRACE : LW_LOG_WARN;
     (void)snprintf(url, sizeof url, "kafka://%s", address);
-    enum lw_status status = lw_kafka_broker_ops()->create(
-        driver->host, "main", url, properties, count_properties(properties), &driver->broker,
-        &error);
+    enum lw_status status = lw_kafka_broker_ops()->create(driver->host, "main", url, properties,
+                                                          count_properties(properties),
+                                                          &driver->broker, &error);
     assert_string_equal(error.message, "");
     assert_int_equal(status, LW_STATUS_OK);
     driver->turn.fn = step;
@@ -336,8 +337,8 @@ driver_start(struct driver *driver)
 }
 
 void
-driver_run(struct driver *driver, bool (*is_done)(struct driver *driver, void *user), void *user,
-           int64_t timeout_ms)
+driver_run(struct driver *driver, bool (*is_done)(struct driver *driver, void *user),
+           void *user, int64_t timeout_ms)
 {
     uint64_t deadline = driver->host->ops->refresh(driver->host) + (uint64_t)timeout_ms * LW_MS;
     while (!is_done(driver, user)) {

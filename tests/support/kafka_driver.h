@@ -35,10 +35,10 @@ struct driver {
     struct lw_source *sources[8];
     size_t source_count;
     struct driver_slot slots[DRIVER_SLOTS_MAX];
-    size_t slot_count; /* used entries, free ones included */
-    bool is_paused;    /* receives nothing */
+    size_t slot_count;   /* used entries, free ones included */
+    bool is_paused;      /* receives nothing */
     bool is_revoke_sent; /* the commit before an answer */
-    bool keeps_revoke; /* does not answer REVOKING */
+    bool keeps_revoke;   /* does not answer REVOKING */
     uint64_t bytes_max;
     size_t batch_max;
 
@@ -75,12 +75,12 @@ struct driver {
 };
 
 /* Makes the loop and the broker; `properties` end with a NULL name and may be NULL. */
-void driver_open(struct driver *driver, const char *address,
-                 const struct lw_property *properties);
+void
+driver_open(struct driver *driver, const char *address, const struct lw_property *properties);
 struct lw_source *driver_subscribe(struct driver *driver, const char *topic, const char *group,
                                    const struct lw_property *properties);
-struct lw_source *driver_subscribe_with(struct driver *driver,
-                                        const struct lw_source_options *options);
+struct lw_source *
+driver_subscribe_with(struct driver *driver, const struct lw_source_options *options);
 void driver_start(struct driver *driver);
 /* Turns until `is_done` says so; fails after timeout_ms. */
 void driver_run(struct driver *driver, bool (*is_done)(struct driver *driver, void *user),

@@ -14,8 +14,8 @@
 static rd_kafka_t *
 open_client(struct lw_kafka_broker *broker, struct lw_error *ret_error)
 {
-    rd_kafka_conf_t *conf =
-        lw_kafka_settings_create(broker, LW_KAFKA_ROLE_ADMIN, NULL, NULL, ret_error);
+    rd_kafka_conf_t *conf = lw_kafka_settings_create(broker, LW_KAFKA_ROLE_ADMIN, NULL, NULL,
+                                                     ret_error);
     if (!conf) {
         return NULL;
     }
@@ -186,8 +186,8 @@ request(const struct creation *creation, rd_kafka_NewTopic_t **wanted, size_t co
 {
     char reason[256];
     rd_kafka_queue_t *queue = rd_kafka_queue_new(creation->rk);
-    rd_kafka_AdminOptions_t *options =
-        rd_kafka_AdminOptions_new(creation->rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
+        creation->rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     (void)rd_kafka_AdminOptions_set_request_timeout(options, creation->timeout_ms, reason,
                                                     sizeof reason);
     (void)rd_kafka_AdminOptions_set_operation_timeout(options, creation->timeout_ms, reason,
@@ -204,8 +204,8 @@ request(const struct creation *creation, rd_kafka_NewTopic_t **wanted, size_t co
 static enum lw_status
 create_all(const struct creation *creation)
 {
-    rd_kafka_NewTopic_t **wanted =
-        lw_alloc_array(creation->count + 1, sizeof(rd_kafka_NewTopic_t *));
+    rd_kafka_NewTopic_t **wanted = lw_alloc_array(creation->count + 1,
+                                                  sizeof(rd_kafka_NewTopic_t *));
     if (!wanted) {
         return lw_error_set(creation->ret_error, LW_STATUS_NO_MEMORY, "",
                             "no memory for %zu topics", creation->count);

@@ -64,8 +64,7 @@ open_all(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t *
     for (int i = 0; i < named->cnt; i++) {
         const rd_kafka_topic_partition_t *item = &named->elems[i];
         struct lw_kafka_source *source = lw_kafka_client_find(client, item->topic);
-        if (!source ||
-            !lw_kafka_partition_open(source, source->topic, -1, item->partition)) {
+        if (!source || !lw_kafka_partition_open(source, source->topic, -1, item->partition)) {
             lw_host_log(client->broker->base.host, LW_LOG_ERROR, "kafka.not_opened",
                         "a partition could not be opened and is not consumed",
                         "topic=%s partition=%d", item->topic, (int)item->partition);
@@ -96,8 +95,8 @@ static void
 begin_all(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t *list)
 {
     for (int i = 0; i < list->cnt; i++) {
-        struct lw_kafka_partition *partition =
-            find_partition(client, list->elems[i].topic, list->elems[i].partition);
+        struct lw_kafka_partition *partition = find_partition(client, list->elems[i].topic,
+                                                              list->elems[i].partition);
         if (partition && !partition->generation) {
             lw_kafka_partition_begin(partition);
         }
@@ -140,8 +139,9 @@ on_assign(struct lw_kafka_client *client, rd_kafka_event_t *event)
     client->was_assigned = true;
     rd_kafka_topic_partition_list_t *list = open_all(client, named);
     lw_host_log(client->broker->base.host, LW_LOG_INFO, "kafka.assigned",
-                "the group gave us partitions", "broker=%s group=%s partitions=%d companions=%d",
-                client->broker->name, client->group, named->cnt, list->cnt - named->cnt);
+                "the group gave us partitions",
+                "broker=%s group=%s partitions=%d companions=%d", client->broker->name,
+                client->group, named->cnt, list->cnt - named->cnt);
     /* An event at the beginning and one at the end of each ownership must find a place. */
     size_t places = (size_t)list->cnt * 2;
     if (!lw_kafka_events_reserve(&client->broker->events, places)) {
@@ -287,8 +287,8 @@ on_revoke(struct lw_kafka_client *client, rd_kafka_event_t *event)
 void
 lw_kafka_assignment_on_event(struct lw_kafka_client *client, rd_kafka_event_t *event)
 {
-    client->is_cooperative =
-        strcmp(rd_kafka_rebalance_protocol(client->rk), "COOPERATIVE") == 0;
+    client->is_cooperative = strcmp(rd_kafka_rebalance_protocol(client->rk), "COOPERATIVE") ==
+                             0;
     atomic_store(&client->is_joining, false);
     rd_kafka_resp_err_t code = rd_kafka_event_error(event);
     if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {

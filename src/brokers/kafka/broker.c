@@ -77,17 +77,15 @@ lw_kafka_broker_observe(struct lw_kafka_broker *broker, rd_kafka_conf_t *conf,
                         struct lw_kafka_client *client)
 {
     rd_kafka_resp_err_t code =
-        client
-            ? rd_kafka_conf_interceptor_add_on_new(conf, "laneway", on_new_consumer, client)
-            : rd_kafka_conf_interceptor_add_on_new(conf, "laneway", on_new_producer, broker);
+        client ? rd_kafka_conf_interceptor_add_on_new(conf, "laneway", on_new_consumer, client)
+               : rd_kafka_conf_interceptor_add_on_new(conf, "laneway", on_new_producer, broker);
     return code ? LW_STATUS_INTERNAL : LW_STATUS_OK;
 }
 
 static void
 on_reach_due(struct lw_timer *timer, uint64_t now)
 {
-    struct lw_kafka_broker *broker =
-        LW_CONTAINER(timer, struct lw_kafka_broker, reach_timer);
+    struct lw_kafka_broker *broker = LW_CONTAINER(timer, struct lw_kafka_broker, reach_timer);
     lw_kafka_error_check_reached(broker);
     if (!broker->is_up && broker->phase < LW_KAFKA_CLOSING) {
         lw_timers_arm(&broker->base.host->timers, timer, now + LW_KAFKA_REACH_POLL_NS);
@@ -100,16 +98,17 @@ static enum lw_status
 read_url(struct lw_kafka_broker *broker, const char *url, struct lw_error *ret_error)
 {
     static const char scheme[] = "kafka://";
-    const char *rest =
-        strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1 : "";
+    const char *rest = strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1
+                                                                    : "";
     size_t length = strlen(rest);
     length -= length > 0 && rest[length - 1] == '/' ? 1 : 0;
     if (length == 0 || memchr(rest, '/', length) || memchr(rest, '@', length)) {
         enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0122",
                                              "\"%s\" is no address of a Kafka cluster", url);
-        lw_error_help(ret_error, "write kafka://host:port, several separated by commas; user and "
-                                 "password belong into the properties sasl.username and "
-                                 "sasl.password");
+        lw_error_help(ret_error,
+                      "write kafka://host:port, several separated by commas; user and "
+                      "password belong into the properties sasl.username and "
+                      "sasl.password");
         return status;
     }
     broker->url = lw_copy_text(url);
@@ -118,13 +117,13 @@ read_url(struct lw_kafka_broker *broker, const char *url, struct lw_error *ret_e
 }
 
 static enum lw_status
-say_bad_property(const struct lw_property *property, const char *broker_name, const char *reason,
-                 struct lw_error *ret_error)
+say_bad_property(const struct lw_property *property, const char *broker_name,
+                 const char *reason, struct lw_error *ret_error)
 {
     char near[128];
-    enum lw_status status =
-        lw_error_set(ret_error, LW_STATUS_CONFIG, "E0410", "property \"%s\" of broker \"%s\": %s",
-                     property->name, broker_name, reason);
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0410",
+                                         "property \"%s\" of broker \"%s\": %s", property->name,
+                                         broker_name, reason);
     if (strstr(reason, "No such configuration property") &&
         lw_kafka_property_suggest(property->name, near, sizeof near)) {
         lw_error_help(ret_error, "did you mean \"%s\"?", near);
@@ -192,8 +191,8 @@ init(struct lw_kafka_broker *broker, struct lw_host *host)
 static enum lw_status
 try_settings(struct lw_kafka_broker *broker, struct lw_error *ret_error)
 {
-    rd_kafka_conf_t *conf =
-        lw_kafka_settings_create(broker, LW_KAFKA_ROLE_PRODUCER, NULL, NULL, ret_error);
+    rd_kafka_conf_t *conf = lw_kafka_settings_create(broker, LW_KAFKA_ROLE_PRODUCER, NULL, NULL,
+                                                     ret_error);
     if (!conf) {
         return ret_error ? ret_error->status : LW_STATUS_CONFIG;
     }
@@ -203,8 +202,8 @@ try_settings(struct lw_kafka_broker *broker, struct lw_error *ret_error)
 
 static enum lw_status
 create(struct lw_host *host, const char *name, const char *url,
-       const struct lw_property *properties, size_t property_count, struct lw_broker **ret_broker,
-       struct lw_error *ret_error)
+       const struct lw_property *properties, size_t property_count,
+       struct lw_broker **ret_broker, struct lw_error *ret_error)
 {
     struct lw_kafka_broker *broker = lw_alloc(sizeof *broker);
     enum lw_status status = LW_STATUS_NO_MEMORY;
@@ -236,8 +235,8 @@ subscribe(struct lw_broker *base, const struct lw_source_options *options,
           struct lw_source **ret_source, struct lw_error *ret_error)
 {
     struct lw_kafka_source *source = NULL;
-    enum lw_status status =
-        lw_kafka_source_create(lw_kafka_broker_of(base), options, &source, ret_error);
+    enum lw_status status = lw_kafka_source_create(lw_kafka_broker_of(base), options, &source,
+                                                   ret_error);
     if (status == LW_STATUS_OK) {
         *ret_source = lw_kafka_source_face(source);
     }
@@ -297,8 +296,8 @@ start_client(struct lw_kafka_client *client)
 {
     struct lw_error error;
     int64_t partitions = count_partitions(client);
-    int64_t kbytes =
-        lw_kafka_settings_prefetch_kbytes(client->broker->prefetch_bytes, partitions);
+    int64_t kbytes = lw_kafka_settings_prefetch_kbytes(client->broker->prefetch_bytes,
+                                                       partitions);
     lw_host_log(client->broker->base.host, LW_LOG_INFO, "kafka.joining", "joining a group",
                 "broker=%s group=%s partitions=%lld prefetch_kbytes=%lld", client->broker->name,
                 client->group, (long long)partitions, (long long)kbytes);
@@ -314,8 +313,7 @@ start_client(struct lw_kafka_client *client)
 static void
 on_start_due(struct lw_timer *timer, uint64_t now)
 {
-    struct lw_kafka_broker *broker =
-        LW_CONTAINER(timer, struct lw_kafka_broker, start_timer);
+    struct lw_kafka_broker *broker = LW_CONTAINER(timer, struct lw_kafka_broker, start_timer);
     if (broker->phase != LW_KAFKA_STARTING || broker->is_stopping) {
         return;
     }
@@ -493,8 +491,8 @@ lw_kafka_broker_continue_close(struct lw_kafka_broker *broker)
 static void
 on_closed(struct lw_letter *letter)
 {
-    struct lw_kafka_broker *broker =
-        LW_CONTAINER(letter, struct lw_kafka_broker, closed_letter);
+    struct lw_kafka_broker *broker = LW_CONTAINER(letter, struct lw_kafka_broker,
+                                                  closed_letter);
     struct lw_event event = { .kind = LW_EVENT_CLOSED };
     broker->phase = LW_KAFKA_CLOSED;
     lw_kafka_events_push_reserved(broker, &event);

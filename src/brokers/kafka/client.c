@@ -163,7 +163,8 @@ arm_poll(struct lw_kafka_client *client)
 }
 
 enum lw_status
-lw_kafka_client_start(struct lw_kafka_client *client, int64_t kbytes, struct lw_error *ret_error)
+lw_kafka_client_start(struct lw_kafka_client *client, int64_t kbytes,
+                      struct lw_error *ret_error)
 {
     rd_kafka_conf_t *conf = configure(client, kbytes, ret_error);
     if (!conf) {
@@ -201,9 +202,7 @@ lw_kafka_client_rejoin(struct lw_kafka_client *client)
 static enum lw_log_level
 level_of(int severity)
 {
-    return severity <= 3   ? LW_LOG_WARN
-           : severity <= 6 ? LW_LOG_INFO
-                           : LW_LOG_DEBUG;
+    return severity <= 3 ? LW_LOG_WARN : severity <= 6 ? LW_LOG_INFO : LW_LOG_DEBUG;
 }
 
 /* What comes as an error event too is not said twice. */
@@ -265,7 +264,8 @@ say_source_error(struct lw_kafka_source *source, rd_kafka_resp_err_t code, const
     source->is_missing = error.status == LW_STATUS_NOT_FOUND;
     if (source->is_missing) {
         struct lw_host *host = client->broker->base.host;
-        lw_timers_arm(&host->timers, &client->missing_timer, host->now + LW_KAFKA_MISSING_POLL_NS);
+        lw_timers_arm(&host->timers, &client->missing_timer,
+                      host->now + LW_KAFKA_MISSING_POLL_NS);
     }
     lw_kafka_source_fail(source, &error);
 }
@@ -278,7 +278,8 @@ say_group_error(struct lw_kafka_client *client, rd_kafka_resp_err_t code, const 
     for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
         struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
         struct lw_error error;
-        lw_kafka_error_topic(client->broker, source->topic, client->group, code, reason, &error);
+        lw_kafka_error_topic(client->broker, source->topic, client->group, code, reason,
+                             &error);
         error.is_fatal = is_fatal;
         lw_kafka_source_fail(source, &error);
     }
@@ -318,11 +319,14 @@ static void
 on_stray(struct lw_kafka_client *client, rd_kafka_event_t *event)
 {
     const rd_kafka_message_t *message = rd_kafka_event_message_next(event);
-    struct lw_kafka_source *source =
-        message && message->rkt ? lw_kafka_client_find(client, rd_kafka_topic_name(message->rkt))
-                                : NULL;
-    struct lw_kafka_partition *partition =
-        source ? lw_kafka_partition_find(source, source->topic, message->partition) : NULL;
+    struct lw_kafka_source *source = message && message->rkt
+                                         ? lw_kafka_client_find(
+                                               client, rd_kafka_topic_name(message->rkt))
+                                         : NULL;
+    struct lw_kafka_partition *partition = source
+                                               ? lw_kafka_partition_find(source, source->topic,
+                                                                         message->partition)
+                                               : NULL;
     if (partition && !message->err) {
         lw_kafka_partition_rewind(partition, message->offset);
     }

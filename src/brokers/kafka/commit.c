@@ -64,7 +64,8 @@ send_item(struct lw_kafka_client *client)
 {
     const rd_kafka_topic_partition_t *item = &client->commit->elems[client->commit_index];
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, item->topic, item->partition)->offset = item->offset;
+    rd_kafka_topic_partition_list_add(list, item->topic, item->partition)->offset =
+        item->offset;
     send_list(client, list);
     rd_kafka_topic_partition_list_destroy(list);
 }
@@ -78,7 +79,8 @@ lw_kafka_commit_continue(struct lw_kafka_client *client)
         return;
     }
     if (client->broker->is_down_said) {
-        finish(client, LW_STATUS_UNAVAILABLE); /* else it would hang in the client, and a close */
+        finish(client,
+               LW_STATUS_UNAVAILABLE); /* else it would hang in the client, and a close */
         return;
     }
     if (client->commit_index >= 0) {
@@ -183,8 +185,9 @@ log_failure(struct lw_kafka_client *client, rd_kafka_resp_err_t code,
     lw_host_log(client->broker->base.host, LW_LOG_WARN, "kafka.commit_failed",
                 "positions could not be committed; they will be committed again",
                 "broker=%s group=%s code=%s partitions=%d topic=%s partition=%d",
-                client->broker->name, client->group, rd_kafka_err2name(code), list ? list->cnt : 0,
-                item ? item->topic : "-", item ? (int)item->partition : -1);
+                client->broker->name, client->group, rd_kafka_err2name(code),
+                list ? list->cnt : 0, item ? item->topic : "-",
+                item ? (int)item->partition : -1);
 }
 
 static void
@@ -193,10 +196,10 @@ note_committed(struct lw_kafka_client *client, const rd_kafka_topic_partition_li
     for (int i = 0; list && i < list->cnt; i++) {
         const rd_kafka_topic_partition_t *item = &list->elems[i];
         for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-            struct lw_kafka_source *source =
-                LW_CONTAINER(at, struct lw_kafka_source, client_link);
-            struct lw_kafka_partition *partition =
-                lw_kafka_partition_find(source, item->topic, item->partition);
+            struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source,
+                                                          client_link);
+            struct lw_kafka_partition *partition = lw_kafka_partition_find(source, item->topic,
+                                                                           item->partition);
             if (partition) {
                 partition->committed = item->offset;
                 break;

@@ -35,8 +35,8 @@ prepare_tier(struct lw_kafka_client *client, struct lw_kafka_tier *tier)
     if (rd_kafka_topic_conf_set(conf, "auto.offset.reset", "earliest", reason, sizeof reason) !=
         RD_KAFKA_CONF_OK) {
         lw_host_log(client->broker->base.host, LW_LOG_ERROR, "kafka.tier_reset",
-                    "a retry tier follows the reset policy of its source", "topic=%s reason=\"%s\"",
-                    tier->topic, reason);
+                    "a retry tier follows the reset policy of its source",
+                    "topic=%s reason=\"%s\"", tier->topic, reason);
     }
     tier->rkt = rd_kafka_topic_new(client->rk, tier->topic, conf);
     if (tier->rkt) {
@@ -103,8 +103,8 @@ lw_kafka_companions_refresh(struct lw_kafka_client *client)
 {
     rd_kafka_topic_partition_list_t *list = owned_companions(client);
     if (list->cnt > 0) {
-        rd_kafka_ListConsumerGroupOffsets_t *request =
-            rd_kafka_ListConsumerGroupOffsets_new(client->group, list);
+        rd_kafka_ListConsumerGroupOffsets_t *request = rd_kafka_ListConsumerGroupOffsets_new(
+            client->group, list);
         rd_kafka_ListConsumerGroupOffsets(client->rk, &request, 1, NULL, client->queue);
         rd_kafka_ListConsumerGroupOffsets_destroy(request);
     }
@@ -128,8 +128,8 @@ is_current(struct lw_kafka_client *client, const rd_kafka_topic_partition_t *ite
 {
     for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
         struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        struct lw_kafka_partition *partition =
-            lw_kafka_partition_find(source, item->topic, item->partition);
+        struct lw_kafka_partition *partition = lw_kafka_partition_find(source, item->topic,
+                                                                       item->partition);
         if (partition) {
             return partition->generation && !partition->is_revoking &&
                    (partition->committed < 0 || partition->committed == item->offset);
@@ -162,8 +162,8 @@ lw_kafka_companions_on_offsets(struct lw_kafka_client *client, rd_kafka_event_t 
     const rd_kafka_ListConsumerGroupOffsets_result_t *result =
         rd_kafka_event_ListConsumerGroupOffsets_result(event);
     size_t count = 0;
-    const rd_kafka_group_result_t **groups =
-        rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
+    const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
+        result, &count);
     /* A commit in flight, or a partition in doubt: the next day will do. */
     bool is_bad_time = client->commit || client->revoke || client->is_refreshing ||
                        atomic_load(&client->is_joining);

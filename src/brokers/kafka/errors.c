@@ -70,10 +70,9 @@ say_closed(struct lw_kafka_broker *broker, struct lw_error *ret_error)
                        broker->name, broker->url);
     const char *protocol = protocol_of(broker);
     if (strcasecmp(protocol, "plaintext") == 0) {
-        lw_error_help(ret_error,
-                      "this is what a TLS listener does to a plaintext client. "
-                      "security.protocol is plaintext; try ssl or sasl_ssl. "
-                      "Still trying; nothing is lost.");
+        lw_error_help(ret_error, "this is what a TLS listener does to a plaintext client. "
+                                 "security.protocol is plaintext; try ssl or sasl_ssl. "
+                                 "Still trying; nothing is lost.");
     } else {
         lw_error_help(ret_error,
                       "this is what a listener of another security.protocol does. It is %s "
@@ -109,7 +108,8 @@ help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const
                  struct lw_error *ret_error)
 {
     bool is_tls = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
-    if (is_tls && (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number"))) {
+    if (is_tls &&
+        (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number"))) {
         lw_error_help(ret_error,
                       "this is what a listener without TLS does to a TLS client. "
                       "security.protocol is %s; try plaintext or sasl_plaintext. Still trying; "
@@ -168,11 +168,12 @@ lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const ch
 {
     enum lw_status status = lw_kafka_error_status(code);
     if (status == LW_STATUS_NOT_FOUND) {
-        (void)lw_error_set(ret_error, status, "E0503",
-                           "broker \"%s\" has no topic \"%s\"", broker->name, topic);
-        lw_error_help(ret_error, "create it (`laneway topics create FILE` makes what the "
-                                 "configuration needs) or correct its name. Consuming begins as "
-                                 "soon as it exists.");
+        (void)lw_error_set(ret_error, status, "E0503", "broker \"%s\" has no topic \"%s\"",
+                           broker->name, topic);
+        lw_error_help(ret_error,
+                      "create it (`laneway topics create FILE` makes what the "
+                      "configuration needs) or correct its name. Consuming begins as "
+                      "soon as it exists.");
     } else if (code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
         (void)lw_error_set(ret_error, status, "E0504",
                            "broker \"%s\" does not let us join the group \"%s\"", broker->name,
@@ -182,12 +183,14 @@ lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const ch
         (void)lw_error_set(ret_error, status, "E0504",
                            "broker \"%s\" does not let us use the topic \"%s\"", broker->name,
                            topic);
-        lw_error_help(ret_error, "the user needs READ and DESCRIBE on \"%s\" to consume, WRITE "
-                                 "to publish",
+        lw_error_help(ret_error,
+                      "the user needs READ and DESCRIBE on \"%s\" to consume, WRITE "
+                      "to publish",
                       topic);
     } else {
-        (void)lw_error_set(ret_error, status, "", "cannot use topic \"%s\" of broker \"%s\": %s",
-                           topic, broker->name, reason);
+        (void)lw_error_set(ret_error, status, "",
+                           "cannot use topic \"%s\" of broker \"%s\": %s", topic, broker->name,
+                           reason);
     }
     ret_error->is_retriable = true;
 }
@@ -226,7 +229,8 @@ lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code
                         const char *reason, bool is_needed)
 {
     lw_host_log(broker->base.host, LW_LOG_DEBUG, "kafka.error", "the client reports an error",
-                "broker=%s code=%s reason=\"%s\"", broker->name, rd_kafka_err2name(code), reason);
+                "broker=%s code=%s reason=\"%s\"", broker->name, rd_kafka_err2name(code),
+                reason);
     if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
         broker->failure_code = code;
         lw_text_copy(broker->failure, sizeof broker->failure, reason);

@@ -52,7 +52,7 @@ struct lw_kafka_events {
     size_t first;
     size_t count;
     size_t capacity;
-    size_t reserved; /* promised by reserve, not yet pushed */
+    size_t reserved;         /* promised by reserve, not yet pushed */
     struct lw_error **shown; /* errors of the events given out last */
     size_t shown_count;
     size_t shown_capacity;
@@ -64,7 +64,8 @@ bool lw_kafka_events_reserve(struct lw_kafka_events *events, size_t n);
 /* A state that will be said again if it was lost; takes no reserved place. */
 void lw_kafka_events_push(struct lw_kafka_broker *broker, const struct lw_event *event);
 /* Uses one reserved place; never fails. */
-void lw_kafka_events_push_reserved(struct lw_kafka_broker *broker, const struct lw_event *event);
+void
+lw_kafka_events_push_reserved(struct lw_kafka_broker *broker, const struct lw_event *event);
 /* Pushes with a copy of the error. */
 void lw_kafka_events_push_error(struct lw_kafka_broker *broker, const struct lw_event *event,
                                 const struct lw_error *error);
@@ -87,13 +88,14 @@ struct lw_kafka_partition {
     uint32_t slot;
     int64_t tier_ms;     /* -1: the subscribed topic itself */
     uint64_t generation; /* 0: not ours */
-    bool is_revoking;   /* REVOKING was said */
-    bool is_given_up;   /* revoke_done was answered */
-    bool is_restarting; /* went backwards: waits until the new ownership was announced */
-    int64_t next;       /* the offset after the last one given out or known to be absent, -1 */
-    int64_t committed; /* the last position accepted by the cluster in this ownership, -1 none */
-    uint64_t active_at;  /* last time something came, or the assignment */
-    uint64_t mended_at;  /* last seek that was meant to wake it, 0 never */
+    bool is_revoking;    /* REVOKING was said */
+    bool is_given_up;    /* revoke_done was answered */
+    bool is_restarting;  /* went backwards: waits until the new ownership was announced */
+    int64_t next;        /* the offset after the last one given out or known to be absent, -1 */
+    int64_t
+        committed; /* the last position accepted by the cluster in this ownership, -1 none */
+    uint64_t active_at;         /* last time something came, or the assignment */
+    uint64_t mended_at;         /* last seek that was meant to wake it, 0 never */
     rd_kafka_message_t **stash; /* taken from the queue, not given out yet */
     uint32_t stash_first;
     uint32_t stash_count;
@@ -102,20 +104,20 @@ struct lw_kafka_partition {
 };
 
 /* Finds it or makes it, without forwarding; NULL without memory. */
-struct lw_kafka_partition *lw_kafka_partition_open(struct lw_kafka_source *source,
-                                                   const char *topic, int64_t tier_ms,
-                                                   int32_t number);
-struct lw_kafka_partition *lw_kafka_partition_find(struct lw_kafka_source *source,
-                                                   const char *topic, int32_t number);
+struct lw_kafka_partition *
+lw_kafka_partition_open(struct lw_kafka_source *source, const char *topic, int64_t tier_ms,
+                        int32_t number);
+struct lw_kafka_partition *
+lw_kafka_partition_find(struct lw_kafka_source *source, const char *topic, int32_t number);
 /* Begins an ownership: a new generation. Two places must be reserved: ASSIGNED and its end. */
 void lw_kafka_partition_begin(struct lw_kafka_partition *partition);
 /* Ends it: what is stashed is given back, nothing more is given out. */
 void lw_kafka_partition_end(struct lw_kafka_partition *partition);
 void lw_kafka_partition_mark_ready(struct lw_kafka_partition *partition);
 /* Fills at most n and lowers *bytes; *ret_is_dry when the queue is known to be empty. */
-size_t lw_kafka_partition_receive(struct lw_kafka_partition *partition,
-                                  struct lw_message *const out[], size_t n, uint64_t *bytes,
-                                  bool *ret_is_dry);
+size_t
+lw_kafka_partition_receive(struct lw_kafka_partition *partition, struct lw_message *const out[],
+                           size_t n, uint64_t *bytes, bool *ret_is_dry);
 /* Lets the client fetch again from `offset`; non-blocking. */
 void lw_kafka_partition_rewind(struct lw_kafka_partition *partition, int64_t offset);
 /* No callback after this. */
@@ -141,13 +143,13 @@ struct lw_kafka_source {
     struct lw_kafka_tier *tiers;
     size_t tier_count;
     bool reads_tiers;
-    uint64_t stall_ns; /* nothing came for so long though there is some: mend; 0 never */
+    uint64_t stall_ns;    /* nothing came for so long though there is some: mend; 0 never */
     struct lw_list ready; /* lw_kafka_partition.ready */
     uint32_t ready_count;
     struct lw_kafka_partition **slots;
     uint32_t slot_count;
     uint32_t demand_messages;
-    bool is_missing; /* the cluster does not know the topic, which was said */
+    bool is_missing;  /* the cluster does not know the topic, which was said */
     uint64_t skipped; /* error records that were passed over */
 };
 
@@ -163,10 +165,9 @@ lw_kafka_source_face(struct lw_kafka_source *source)
     return (struct lw_source *)(void *)source;
 }
 
-enum lw_status lw_kafka_source_create(struct lw_kafka_broker *broker,
-                                      const struct lw_source_options *options,
-                                      struct lw_kafka_source **ret_source,
-                                      struct lw_error *ret_error);
+enum lw_status
+lw_kafka_source_create(struct lw_kafka_broker *broker, const struct lw_source_options *options,
+                       struct lw_kafka_source **ret_source, struct lw_error *ret_error);
 size_t lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const out[],
                                size_t n, uint64_t bytes_max, bool *ret_has_more);
 void lw_kafka_source_destroy(struct lw_kafka_source *source);
@@ -207,9 +208,9 @@ struct lw_kafka_client {
     uint64_t checked_at; /* last look for stalled partitions */
     char *statistics;
 
-    atomic_bool is_joining;    /* cooperative: a JoinGroup is out; set by the client's thread */
-    rd_kafka_event_t *revoke;  /* the unanswered event */
-    uint32_t revoking_count;   /* partitions whose revoke_done is missing */
+    atomic_bool is_joining;   /* cooperative: a JoinGroup is out; set by the client's thread */
+    rd_kafka_event_t *revoke; /* the unanswered event */
+    uint32_t revoking_count;  /* partitions whose revoke_done is missing */
     uint64_t revoke_deadline;
 
     rd_kafka_topic_partition_list_t *commit; /* what was asked for and is not answered */
@@ -222,14 +223,15 @@ struct lw_kafka_client {
     bool is_refreshing; /* companions' offsets are being committed again */
 
     struct lw_timer revoke_timer;
-    struct lw_timer poll_timer;    /* keeps the membership when nothing happens */
-    struct lw_timer stop_timer;    /* polls a close, then ends it */
+    struct lw_timer poll_timer; /* keeps the membership when nothing happens */
+    struct lw_timer stop_timer; /* polls a close, then ends it */
     uint64_t stop_deadline;
     struct lw_timer missing_timer; /* asks again for topics that do not exist */
     struct lw_timer refresh_timer;
 };
 
-struct lw_kafka_client *lw_kafka_client_create(struct lw_kafka_broker *broker, const char *group);
+struct lw_kafka_client *
+lw_kafka_client_create(struct lw_kafka_broker *broker, const char *group);
 /* Creates the consumer and subscribes; kbytes is the prefetch of each partition. */
 enum lw_status lw_kafka_client_start(struct lw_kafka_client *client, int64_t kbytes,
                                      struct lw_error *ret_error);
@@ -258,8 +260,8 @@ void lw_kafka_assignment_force(struct lw_kafka_client *client);
 /* -- commit.c -------------------------------------------------------------------------------------- */
 
 void lw_kafka_commit_init(struct lw_kafka_client *client);
-enum lw_status lw_kafka_commit(struct lw_kafka_broker *broker, const struct lw_commit_item *items,
-                               size_t n);
+enum lw_status
+lw_kafka_commit(struct lw_kafka_broker *broker, const struct lw_commit_item *items, size_t n);
 void lw_kafka_commit_on_event(struct lw_kafka_client *client, rd_kafka_event_t *event);
 /* Sends what was held back while another request was out or a join was under way. */
 void lw_kafka_commit_continue(struct lw_kafka_client *client);
@@ -281,10 +283,11 @@ void lw_kafka_companions_on_offsets(struct lw_kafka_client *client, rd_kafka_eve
 /* "orders.retry" + 30000 -> "orders.retry.30s"; NULL without memory. */
 char *lw_kafka_tier_name(const char *retry_topic, int64_t delay_ms);
 /* The first tier that is at least `delay_ms`, else the longest; NULL without tiers. */
-const struct lw_kafka_tier *lw_kafka_tier_choose(const struct lw_kafka_source *source,
-                                                 int64_t delay_ms);
+const struct lw_kafka_tier *
+lw_kafka_tier_choose(const struct lw_kafka_source *source, int64_t delay_ms);
 /* When a tier's message may be given out, in ms since 1970: its header, at most a tier from now. */
-int64_t lw_kafka_tier_due_ms(const rd_kafka_message_t *message, int64_t tier_ms, int64_t wall_ms);
+int64_t
+lw_kafka_tier_due_ms(const rd_kafka_message_t *message, int64_t tier_ms, int64_t wall_ms);
 
 /* -- message.c ------------------------------------------------------------------------------------- */
 
@@ -305,12 +308,13 @@ lw_kafka_message_fill(struct lw_message *message, rd_kafka_message_t *from, uint
     message->entry = NULL;
 }
 
-void lw_kafka_message_release(struct lw_kafka_broker *broker, struct lw_message *const messages[],
-                              size_t n);
+void lw_kafka_message_release(struct lw_kafka_broker *broker,
+                              struct lw_message *const messages[], size_t n);
 bool lw_kafka_message_detach(struct lw_kafka_broker *broker, struct lw_message *message);
-const struct lw_header *lw_kafka_message_headers(const struct lw_message *message,
-                                                 size_t *ret_count);
-void lw_kafka_message_times(const struct lw_message *message, struct lw_message_times *ret_times);
+const struct lw_header *
+lw_kafka_message_headers(const struct lw_message *message, size_t *ret_count);
+void
+lw_kafka_message_times(const struct lw_message *message, struct lw_message_times *ret_times);
 /* The partition it came from. */
 int32_t lw_kafka_message_partition(const struct lw_message *message);
 
@@ -327,7 +331,7 @@ struct lw_kafka_producer {
     uint64_t outstanding; /* accepted, without a receipt */
     uint32_t probes;      /* topics that are probing */
     bool wants_room;
-    bool is_broken;  /* a fatal error: emptied, then replaced */
+    bool is_broken; /* a fatal error: emptied, then replaced */
     bool is_closing;
     struct lw_timer room_timer; /* asks again when nothing else would */
     char *statistics;
@@ -345,25 +349,25 @@ struct lw_kafka_topic {
     rd_kafka_topic_t *rkt;
     const struct lw_kafka_source *tiers_of; /* this is a retry topic with tiers */
     bool is_tier;
-    bool is_consumed; /* the topic of a source */
-    bool is_probing;  /* a probe is out */
+    bool is_consumed;           /* the topic of a source */
+    bool is_probing;            /* a probe is out */
     _Atomic int32_t partitions; /* 0 not known; written by the partitioner, on any thread */
     uint32_t flying;
     uint64_t flying_bytes;
     const struct lw_publication *alone; /* the only one out since it was sent */
-    uint64_t window_bytes;        /* UINT64_MAX: no limit */
-    uint64_t window_before_bytes; /* before the refusal under way */
-    bool is_shrunk;               /* since the last sending */
-    bool has_culprit;             /* one was too large by itself */
-    struct lw_publication **waiting; /* a ring */
+    uint64_t window_bytes;              /* UINT64_MAX: no limit */
+    uint64_t window_before_bytes;       /* before the refusal under way */
+    bool is_shrunk;                     /* since the last sending */
+    bool has_culprit;                   /* one was too large by itself */
+    struct lw_publication **waiting;    /* a ring */
     uint32_t waiting_first;
     uint32_t waiting_count;
     uint32_t waiting_capacity;
 };
 
 void lw_kafka_producer_init(struct lw_kafka_producer *producer, struct lw_kafka_broker *broker);
-enum lw_status lw_kafka_producer_start(struct lw_kafka_producer *producer,
-                                       struct lw_error *ret_error);
+enum lw_status
+lw_kafka_producer_start(struct lw_kafka_producer *producer, struct lw_error *ret_error);
 size_t lw_kafka_producer_publish(struct lw_kafka_producer *producer,
                                  struct lw_publication *const items[], size_t n);
 /* Takes back what is out; receipts follow. */
@@ -371,26 +375,27 @@ void lw_kafka_producer_close(struct lw_kafka_producer *producer);
 /* No callback after this. */
 void lw_kafka_producer_silence(struct lw_kafka_producer *producer);
 void lw_kafka_producer_deinit(struct lw_kafka_producer *producer);
-struct lw_kafka_topic *lw_kafka_producer_topic(struct lw_kafka_producer *producer,
-                                               const char *name);
+struct lw_kafka_topic *
+lw_kafka_producer_topic(struct lw_kafka_producer *producer, const char *name);
 /* Nothing of it is out. */
 bool lw_kafka_producer_is_empty(const struct lw_kafka_producer *producer);
 /* Gives the receipt of an accepted publication. */
 void lw_kafka_producer_receipt(struct lw_kafka_producer *producer,
                                struct lw_publication *publication, enum lw_status status);
 /* How a publication ended, from its delivery report. */
-enum lw_status lw_kafka_producer_status(rd_kafka_resp_err_t error, rd_kafka_msg_status_t status);
+enum lw_status
+lw_kafka_producer_status(rd_kafka_resp_err_t error, rd_kafka_msg_status_t status);
 
-struct lw_kafka_topic *lw_kafka_topic_create(struct lw_kafka_producer *producer,
-                                             const char *name);
+struct lw_kafka_topic *
+lw_kafka_topic_create(struct lw_kafka_producer *producer, const char *name);
 void lw_kafka_topic_destroy(struct lw_kafka_topic *topic);
 /* Number of partitions of a source's topic or a tier; 0 while not known, and of other topics. */
 int32_t lw_kafka_topic_partitions(const struct lw_kafka_topic *topic);
 /* The probe came back: the number is known, or the topic does not exist. */
 void lw_kafka_topic_on_probe(struct lw_kafka_topic *topic);
 /* LW_STATUS_OK: accepted, now or later; LW_STATUS_AGAIN: no room; else refused for good. */
-enum lw_status lw_kafka_topic_send(struct lw_kafka_topic *topic,
-                                   struct lw_publication *publication);
+enum lw_status
+lw_kafka_topic_send(struct lw_kafka_topic *topic, struct lw_publication *publication);
 /* A delivery report. */
 void lw_kafka_topic_on_report(struct lw_kafka_topic *topic, struct lw_publication *publication,
                               rd_kafka_resp_err_t error, rd_kafka_msg_status_t status);
@@ -409,10 +414,10 @@ void lw_kafka_stall_check(struct lw_kafka_client *client);
 enum lw_kafka_role { LW_KAFKA_ROLE_CONSUMER, LW_KAFKA_ROLE_PRODUCER, LW_KAFKA_ROLE_ADMIN };
 
 /* Builds a configuration: our defaults, the broker's properties, `own` ones, what is ours. */
-rd_kafka_conf_t *lw_kafka_settings_create(struct lw_kafka_broker *broker, enum lw_kafka_role role,
-                                          const char *group,
-                                          const struct lw_kafka_properties *own,
-                                          struct lw_error *ret_error);
+rd_kafka_conf_t *
+lw_kafka_settings_create(struct lw_kafka_broker *broker, enum lw_kafka_role role,
+                         const char *group, const struct lw_kafka_properties *own,
+                         struct lw_error *ret_error);
 /* What each partition may prefetch, in KiB, when `partitions` share `prefetch_bytes`. */
 int64_t lw_kafka_settings_prefetch_kbytes(int64_t prefetch_bytes, int64_t partitions);
 
@@ -422,9 +427,9 @@ int64_t lw_kafka_settings_prefetch_kbytes(int64_t prefetch_bytes, int64_t partit
 void lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                                 const char *reason, struct lw_error *ret_error);
 /* E0503, E0504 and others: this topic or group cannot be used. */
-void lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const char *group,
-                          rd_kafka_resp_err_t code, const char *reason,
-                          struct lw_error *ret_error);
+void
+lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const char *group,
+                     rd_kafka_resp_err_t code, const char *reason, struct lw_error *ret_error);
 enum lw_status lw_kafka_error_status(rd_kafka_resp_err_t code);
 /* An answer came: BROKER_UP, if that is news. */
 void lw_kafka_error_check_reached(struct lw_kafka_broker *broker);
@@ -459,7 +464,7 @@ struct lw_kafka_broker {
     struct lw_list sources;
     struct lw_kafka_events events;
     struct lw_kafka_producer producer;
-    uint64_t live; /* messages of the client library that are outside of it */
+    uint64_t live;       /* messages of the client library that are outside of it */
     uint32_t committing; /* clients whose part of the commit in flight is not answered */
     bool is_committing;
     enum lw_status commit_status;
@@ -490,8 +495,9 @@ void lw_kafka_broker_continue_close(struct lw_kafka_broker *broker);
 
 /* -- admin.c ---------------------------------------------------------------------------------------------- */
 
-enum lw_status lw_kafka_admin_describe(struct lw_broker *broker, struct lw_topic_info *topics,
-                                       size_t n, int64_t timeout_ms, struct lw_error *ret_error);
+enum lw_status
+lw_kafka_admin_describe(struct lw_broker *broker, struct lw_topic_info *topics, size_t n,
+                        int64_t timeout_ms, struct lw_error *ret_error);
 enum lw_status lw_kafka_admin_create(struct lw_broker *broker, struct lw_topic_info *topics,
                                      size_t n, int64_t timeout_ms, struct lw_error *ret_error);
 
@@ -499,9 +505,9 @@ enum lw_status lw_kafka_admin_create(struct lw_broker *broker, struct lw_topic_i
 
 /* True when the properties ask for client credentials (sasl.oauthbearer.method=oidc). */
 bool lw_kafka_token_is_wanted(const struct lw_kafka_properties *properties);
-enum lw_status lw_kafka_token_create(struct lw_kafka_broker *broker,
-                                     struct lw_kafka_token **ret_token,
-                                     struct lw_error *ret_error);
+enum lw_status
+lw_kafka_token_create(struct lw_kafka_broker *broker, struct lw_kafka_token **ret_token,
+                      struct lw_error *ret_error);
 /* Fetches a token for `rk`, non-blocking; sets it, or the failure, on the client. */
 void lw_kafka_token_refresh(struct lw_kafka_token *token, rd_kafka_t *rk);
 /* `rk` goes away. */

@@ -158,8 +158,8 @@ lw_kafka_message_detach(struct lw_kafka_broker *broker, struct lw_message *messa
     size_t count = count_headers(owner, &headers);
     size_t bytes = message->key.size + message->value.size + size_of_headers(headers, count);
     /* One more byte, so that an empty value has an address. */
-    struct lw_kafka_extra *copy =
-        lw_alloc(sizeof *copy + count * sizeof *copy->headers + bytes + 1);
+    struct lw_kafka_extra *copy = lw_alloc(sizeof *copy + count * sizeof *copy->headers +
+                                           bytes + 1);
     if (!copy) {
         return false;
     }

@@ -77,8 +77,8 @@ open_queue(struct lw_kafka_partition *partition)
 static bool
 add_slot(struct lw_kafka_source *source, struct lw_kafka_partition *partition)
 {
-    struct lw_kafka_partition **slots =
-        lw_resize_array(source->slots, source->slot_count + 1, sizeof(struct lw_kafka_partition *));
+    struct lw_kafka_partition **slots = lw_resize_array(source->slots, source->slot_count + 1,
+                                                        sizeof(struct lw_kafka_partition *));
     if (!slots) {
         return false;
     }
@@ -173,7 +173,8 @@ lw_kafka_partition_rewind(struct lw_kafka_partition *partition, int64_t offset)
 {
     drop_stash(partition);
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset = offset;
+    rd_kafka_topic_partition_list_add(list, partition->topic, partition->number)->offset =
+        offset;
     rd_kafka_error_t *error = rd_kafka_seek_partitions(partition->source->client->rk, list, 0);
     rd_kafka_error_destroy(error);
     rd_kafka_topic_partition_list_destroy(list);
@@ -251,8 +252,8 @@ on_record(struct lw_kafka_partition *partition, const rd_kafka_message_t *record
         say_no_offset(partition, reason);
     } else if (status == LW_STATUS_DENIED || status == LW_STATUS_NOT_FOUND) {
         struct lw_error error;
-        lw_kafka_error_topic(source->broker, partition->topic, source->client->group, record->err,
-                             reason, &error);
+        lw_kafka_error_topic(source->broker, partition->topic, source->client->group,
+                             record->err, reason, &error);
         lw_kafka_source_fail(source, &error);
     }
 }
@@ -270,8 +271,8 @@ reserve_stash(struct lw_kafka_partition *partition, uint32_t n)
     if (partition->stash_count + n <= partition->stash_capacity) {
         return true;
     }
-    rd_kafka_message_t **stash =
-        lw_resize_array(partition->stash, partition->stash_count + n, sizeof *stash);
+    rd_kafka_message_t **stash = lw_resize_array(partition->stash, partition->stash_count + n,
+                                                 sizeof *stash);
     if (!stash) {
         return false;
     }
@@ -344,7 +345,7 @@ give_batch(struct lw_kafka_partition *partition, rd_kafka_message_t **batch, siz
 {
     size_t given = 0;
     size_t i = 0;
-    for (; i < count && *bytes > 0; i++) {
+    for (; i<count && * bytes> 0; i++) {
         rd_kafka_message_t *message = batch[i];
         if (__builtin_expect(message->err != 0, 0)) {
             on_record(partition, message);
@@ -385,7 +386,7 @@ give_stash(struct lw_kafka_partition *partition, struct lw_message *const out[],
            uint64_t *bytes, bool *ret_is_held)
 {
     size_t given = 0;
-    while (partition->stash_count > 0 && given < n && *bytes > 0 && !partition->is_restarting) {
+    while (partition->stash_count > 0 && given<n && * bytes> 0 && !partition->is_restarting) {
         if (is_held(partition)) {
             *ret_is_held = true;
             break;
@@ -409,7 +410,8 @@ give_stash(struct lw_kafka_partition *partition, struct lw_message *const out[],
 
 /* Takes up to n from the client into `batch`; *ret_is_dry when fewer came. */
 static size_t
-take(struct lw_kafka_partition *partition, rd_kafka_message_t **batch, size_t n, bool *ret_is_dry)
+take(struct lw_kafka_partition *partition, rd_kafka_message_t **batch, size_t n,
+     bool *ret_is_dry)
 {
     ssize_t got = rd_kafka_consume_batch_queue(partition->queue, 0, batch, n);
     size_t count = got > 0 ? (size_t)got : 0;
@@ -426,7 +428,7 @@ receive_tier(struct lw_kafka_partition *partition, struct lw_message *const out[
     bool is_held_back = false;
     bool is_dry = false;
     size_t given = give_stash(partition, out, n, bytes, &is_held_back);
-    while (given < n && *bytes > 0 && !is_held_back && !is_dry && !partition->is_restarting) {
+    while (given<n && * bytes> 0 && !is_held_back && !is_dry && !partition->is_restarting) {
         size_t count = take(partition, batch, LW_KAFKA_HOLD_BATCH, &is_dry);
         stash_all(partition, batch, count);
         given += give_stash(partition, out + given, n - given, bytes, &is_held_back);

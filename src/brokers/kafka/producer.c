@@ -39,8 +39,8 @@ enum lw_status
 lw_kafka_producer_start(struct lw_kafka_producer *producer, struct lw_error *ret_error)
 {
     struct lw_kafka_broker *broker = producer->broker;
-    rd_kafka_conf_t *conf =
-        lw_kafka_settings_create(broker, LW_KAFKA_ROLE_PRODUCER, NULL, NULL, ret_error);
+    rd_kafka_conf_t *conf = lw_kafka_settings_create(broker, LW_KAFKA_ROLE_PRODUCER, NULL, NULL,
+                                                     ret_error);
     if (!conf) {
         return ret_error ? ret_error->status : LW_STATUS_CONFIG;
     }
@@ -107,14 +107,14 @@ target_of(struct lw_kafka_producer *producer, const struct lw_publication *publi
     if (!topic || publication->delay_ms <= 0 || !topic->tiers_of) {
         return topic;
     }
-    const struct lw_kafka_tier *tier =
-        lw_kafka_tier_choose(topic->tiers_of, publication->delay_ms);
+    const struct lw_kafka_tier *tier = lw_kafka_tier_choose(topic->tiers_of,
+                                                            publication->delay_ms);
     return tier ? lw_kafka_producer_topic(producer, tier->topic) : topic;
 }
 
 void
-lw_kafka_producer_receipt(struct lw_kafka_producer *producer, struct lw_publication *publication,
-                          enum lw_status status)
+lw_kafka_producer_receipt(struct lw_kafka_producer *producer,
+                          struct lw_publication *publication, enum lw_status status)
 {
     struct lw_event event = { .kind = LW_EVENT_PUBLISHED,
                               .publication = publication,
@@ -186,8 +186,8 @@ pump_all(struct lw_kafka_producer *producer)
 static void
 on_room_due(struct lw_timer *timer, uint64_t now)
 {
-    struct lw_kafka_producer *producer =
-        LW_CONTAINER(timer, struct lw_kafka_producer, room_timer);
+    struct lw_kafka_producer *producer = LW_CONTAINER(timer, struct lw_kafka_producer,
+                                                      room_timer);
     pump_all(producer);
     say_room(producer);
     if (producer->wants_room || !lw_list_is_empty(&producer->pumps)) {
@@ -261,7 +261,8 @@ on_error(struct lw_kafka_producer *producer, rd_kafka_event_t *event)
 static void
 on_event(struct lw_kafka_producer *producer, rd_kafka_event_t *event)
 {
-    if (!lw_kafka_client_on_common(producer->broker, event, &producer->statistics, "producer")) {
+    if (!lw_kafka_client_on_common(producer->broker, event, &producer->statistics,
+                                   "producer")) {
         int type = rd_kafka_event_type(event);
         if (type == RD_KAFKA_EVENT_DR) {
             on_reports(event);
@@ -314,8 +315,7 @@ replace(struct lw_kafka_producer *producer)
 static void
 on_letter(struct lw_letter *letter)
 {
-    struct lw_kafka_producer *producer =
-        LW_CONTAINER(letter, struct lw_kafka_producer, letter);
+    struct lw_kafka_producer *producer = LW_CONTAINER(letter, struct lw_kafka_producer, letter);
     rd_kafka_event_t *event = NULL;
     while (producer->queue && (event = rd_kafka_queue_poll(producer->queue, 0))) {
         on_event(producer, event);

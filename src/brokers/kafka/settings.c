@@ -19,10 +19,8 @@ enum { KBYTES_MIN = 2 * 1024, KBYTES_MAX = 64 * 1024 };
  * the client's own session time of 45 s if it reconnects every second.
  */
 static const struct lw_property consumer_defaults[] = {
-    { "auto.offset.reset", "earliest" },
-    { "fetch.wait.max.ms", "50" },
-    { "queued.min.messages", "100000" },
-    { "reconnect.backoff.max.ms", "1000" },
+    { "auto.offset.reset", "earliest" },   { "fetch.wait.max.ms", "50" },
+    { "queued.min.messages", "100000" },   { "reconnect.backoff.max.ms", "1000" },
     { "statistics.interval.ms", "90000" },
 };
 
@@ -59,7 +57,8 @@ static enum lw_status
 set(struct build *build, const char *name, const char *value)
 {
     char reason[512];
-    if (rd_kafka_conf_set(build->conf, name, value, reason, sizeof reason) == RD_KAFKA_CONF_OK) {
+    if (rd_kafka_conf_set(build->conf, name, value, reason, sizeof reason) ==
+        RD_KAFKA_CONF_OK) {
         return LW_STATUS_OK;
     }
     return lw_error_set(build->ret_error, LW_STATUS_CONFIG, "E0410",

@@ -106,9 +106,8 @@ new_client(struct lw_kafka_broker *broker, const struct lw_source_options *optio
         lw_kafka_client_destroy(client);
         return no_memory(ret_error);
     }
-    rd_kafka_conf_t *conf =
-        lw_kafka_settings_create(broker, LW_KAFKA_ROLE_CONSUMER, client->group,
-                                 &client->properties, ret_error);
+    rd_kafka_conf_t *conf = lw_kafka_settings_create(
+        broker, LW_KAFKA_ROLE_CONSUMER, client->group, &client->properties, ret_error);
     if (!conf) {
         lw_kafka_client_destroy(client);
         return ret_error ? ret_error->status : LW_STATUS_CONFIG;
@@ -161,8 +160,9 @@ make(struct lw_kafka_broker *broker, const struct lw_source_options *options)
     }
     source->broker = broker;
     source->reads_tiers = options->reads_tiers;
-    source->stall_ns =
-        options->stall_timeout_ms > 0 ? (uint64_t)options->stall_timeout_ms * LW_MS : 0;
+    source->stall_ns = options->stall_timeout_ms > 0
+                           ? (uint64_t)options->stall_timeout_ms * LW_MS
+                           : 0;
     if (source->stall_ns > 0 && source->stall_ns < broker->stall_ns) {
         broker->stall_ns = source->stall_ns;
     }
@@ -253,16 +253,16 @@ quantum(const struct lw_kafka_source *source, size_t n)
 }
 
 size_t
-lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const out[], size_t n,
-                        uint64_t bytes_max, bool *ret_has_more)
+lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const out[],
+                        size_t n, uint64_t bytes_max, bool *ret_has_more)
 {
     uint64_t bytes = bytes_max ? bytes_max : 1;
     size_t given = 0;
     uint32_t turns = source->ready_count; /* each partition once, or a waiting one would spin */
     while (turns > 0 && given < n && bytes > 0 && source->ready_count > 0) {
         struct lw_list *first = source->ready.next;
-        struct lw_kafka_partition *partition =
-            LW_CONTAINER(first, struct lw_kafka_partition, ready);
+        struct lw_kafka_partition *partition = LW_CONTAINER(first, struct lw_kafka_partition,
+                                                            ready);
         bool is_dry = false;
         size_t wanted = quantum(source, n - given);
         lw_list_remove(first);

@@ -25,9 +25,9 @@ is_stalled(const struct lw_kafka_partition *partition, uint64_t now)
     bool is_ours = partition->generation && !partition->is_revoking;
     /* What is in the ring or the stash came; it is the dispatcher that does not take it. */
     bool has_some = !lw_list_is_empty(&partition->ready) || partition->stash_count > 0;
-    return limit_ns > 0 && is_ours && !has_some && partition->next >= 0 && partition->source->demand_messages > 0 &&
-           now - partition->active_at > limit_ns && now - partition->mended_at > limit_ns &&
-           has_lag(partition);
+    return limit_ns > 0 && is_ours && !has_some && partition->next >= 0 &&
+           partition->source->demand_messages > 0 && now - partition->active_at > limit_ns &&
+           now - partition->mended_at > limit_ns && has_lag(partition);
 }
 
 static void

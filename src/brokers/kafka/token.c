@@ -289,8 +289,8 @@ answer_all(struct lw_kafka_token *token, const char *failure)
 static const char *
 read_answer(struct lw_kafka_token *token)
 {
-    json_t *root = json_loadb(token->answer.data ? token->answer.data : "", token->answer.size, 0,
-                              NULL);
+    json_t *root = json_loadb(token->answer.data ? token->answer.data : "", token->answer.size,
+                              0, NULL);
     const char *value = json_string_value(json_object_get(root, "access_token"));
     json_int_t seconds = json_integer_value(json_object_get(root, "expires_in"));
     char *copy = value ? lw_copy_text(value) : NULL;
@@ -370,18 +370,19 @@ set_options(struct lw_kafka_token *token)
     const char *secret = property(token, "sasl.oauthbearer.client.secret");
     const char *ca = property(token, "ssl.ca.location");
     token->curl_error[0] = '\0';
-    bool is_set =
-        curl->easy_setopt(token->easy, OPT_URL,
-                          property(token, "sasl.oauthbearer.token.endpoint.url")) == 0 &&
-        curl->easy_setopt(token->easy, OPT_USERNAME,
-                          property(token, "sasl.oauthbearer.client.id")) == 0 &&
-        curl->easy_setopt(token->easy, OPT_PASSWORD, secret ? secret : "") == 0 &&
-        curl->easy_setopt(token->easy, OPT_HTTPAUTH, (long)AUTH_BASIC) == 0 &&
-        curl->easy_setopt(token->easy, OPT_NOSIGNAL, 1L) == 0 &&
-        curl->easy_setopt(token->easy, OPT_TIMEOUT_MS, (long)REQUEST_TIMEOUT_MS) == 0 &&
-        curl->easy_setopt(token->easy, OPT_ERRORBUFFER, token->curl_error) == 0 &&
-        curl->easy_setopt(token->easy, OPT_WRITEFUNCTION, on_data) == 0 &&
-        curl->easy_setopt(token->easy, OPT_WRITEDATA, token) == 0;
+    bool is_set = curl->easy_setopt(token->easy, OPT_URL,
+                                    property(token, "sasl.oauthbearer.token.endpoint.url")) ==
+                      0 &&
+                  curl->easy_setopt(token->easy, OPT_USERNAME,
+                                    property(token, "sasl.oauthbearer.client.id")) == 0 &&
+                  curl->easy_setopt(token->easy, OPT_PASSWORD, secret ? secret : "") == 0 &&
+                  curl->easy_setopt(token->easy, OPT_HTTPAUTH, (long)AUTH_BASIC) == 0 &&
+                  curl->easy_setopt(token->easy, OPT_NOSIGNAL, 1L) == 0 &&
+                  curl->easy_setopt(token->easy, OPT_TIMEOUT_MS, (long)REQUEST_TIMEOUT_MS) ==
+                      0 &&
+                  curl->easy_setopt(token->easy, OPT_ERRORBUFFER, token->curl_error) == 0 &&
+                  curl->easy_setopt(token->easy, OPT_WRITEFUNCTION, on_data) == 0 &&
+                  curl->easy_setopt(token->easy, OPT_WRITEDATA, token) == 0;
     if (is_set && ca) {
         (void)curl->easy_setopt(token->easy, OPT_CAINFO, ca);
     }

@@ -40,8 +40,8 @@ find_role(struct lw_kafka_topic *topic)
     }
 }
 
-typedef int32_t (*partitioner_fn)(const rd_kafka_topic_t *, const void *, size_t, int32_t, void *,
-                                  void *);
+typedef int32_t (*partitioner_fn)(const rd_kafka_topic_t *, const void *, size_t, int32_t,
+                                  void *, void *);
 
 /* The client's own partitioner of that name, as the property `partitioner` chooses it. */
 static partitioner_fn
@@ -59,8 +59,8 @@ find_partitioner(const struct lw_kafka_topic *topic)
         { "fnv1a", rd_kafka_msg_partitioner_fnv1a },
         { "fnv1a_random", rd_kafka_msg_partitioner_fnv1a_random },
     };
-    const char *name =
-        lw_kafka_properties_get(&topic->producer->broker->properties, "partitioner");
+    const char *name = lw_kafka_properties_get(&topic->producer->broker->properties,
+                                               "partitioner");
     for (size_t i = 0; name && i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].name, name) == 0) {
             return known[i].fn;
@@ -86,8 +86,8 @@ static void
 probe(struct lw_kafka_topic *topic)
 {
     /* With a key, since those without may be given a partition before any partitioner is asked. */
-    int result =
-        rd_kafka_produce(topic->rkt, RD_KAFKA_PARTITION_UA, 0, NULL, 0, "probe", 5, topic);
+    int result = rd_kafka_produce(topic->rkt, RD_KAFKA_PARTITION_UA, 0, NULL, 0, "probe", 5,
+                                  topic);
     topic->is_probing = result == 0;
     topic->producer->probes += topic->is_probing ? 1 : 0;
 }
@@ -164,8 +164,7 @@ lw_kafka_topic_partitions(const struct lw_kafka_topic *topic)
 static uint64_t
 size_of(const struct lw_publication *publication)
 {
-    uint64_t size =
-        RECORD_OVERHEAD_BYTES + publication->key.size + publication->value.size;
+    uint64_t size = RECORD_OVERHEAD_BYTES + publication->key.size + publication->value.size;
     for (size_t i = 0; i < publication->header_count; i++) {
         size += publication->headers[i].name.size + publication->headers[i].value.size;
     }
@@ -216,8 +215,7 @@ produce(struct lw_kafka_topic *topic, struct lw_publication *publication)
         { .vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = publication },
         { .vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers },
     };
-    rd_kafka_error_t *error =
-        rd_kafka_produceva(topic->producer->rk, items, headers ? 6 : 5);
+    rd_kafka_error_t *error = rd_kafka_produceva(topic->producer->rk, items, headers ? 6 : 5);
     if (!error) {
         return RD_KAFKA_RESP_ERR_NO_ERROR;
     }
@@ -260,8 +258,7 @@ reserve_waiting(struct lw_kafka_topic *topic)
         return true;
     }
     uint32_t capacity = topic->waiting_capacity ? topic->waiting_capacity * 2 : 64;
-    struct lw_publication **waiting =
-        lw_alloc_array(capacity, sizeof(struct lw_publication *));
+    struct lw_publication **waiting = lw_alloc_array(capacity, sizeof(struct lw_publication *));
     if (!waiting) {
         return false;
     }
@@ -353,13 +350,14 @@ shrink(struct lw_kafka_topic *topic)
     if (topic->is_shrunk) {
         return; /* the same batch's other messages */
     }
-    uint64_t out =
-        topic->flying_bytes < topic->window_bytes ? topic->flying_bytes : topic->window_bytes;
+    uint64_t out = topic->flying_bytes < topic->window_bytes ? topic->flying_bytes
+                                                             : topic->window_bytes;
     topic->window_bytes = out / 2;
     topic->is_shrunk = true;
-    lw_host_log(topic->producer->broker->base.host, LW_LOG_INFO, "kafka.batch_refused",
-                "the cluster refused a batch as too large; its messages go again in smaller ones",
-                "topic=%s bytes=%llu", topic->name, (unsigned long long)out);
+    lw_host_log(
+        topic->producer->broker->base.host, LW_LOG_INFO, "kafka.batch_refused",
+        "the cluster refused a batch as too large; its messages go again in smaller ones",
+        "topic=%s bytes=%llu", topic->name, (unsigned long long)out);
 }
 
 /* A refusal for size: alone it is the message's own fault, else it goes again. */
@@ -383,8 +381,7 @@ lw_kafka_topic_on_report(struct lw_kafka_topic *topic, struct lw_publication *pu
 {
     enum lw_status ended = lw_kafka_producer_status(error, status);
     bool was_alone = topic->alone == publication;
-    bool is_again =
-        ended == LW_STATUS_TOO_LARGE && goes_again(topic, publication, was_alone);
+    bool is_again = ended == LW_STATUS_TOO_LARGE && goes_again(topic, publication, was_alone);
     topic->flying--;
     topic->flying_bytes -= size_of(publication);
     if (was_alone) {

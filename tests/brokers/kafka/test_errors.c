@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person reads when the cluster cannot be used, and how the client's codes are sorted. */
+/*
+ * What a person reads when the cluster cannot be used, and how the client's codes are sorted:
+ * into statuses of publications, into errors with a code and a help. The client's texts are those
+ * of librdkafka 2.0.2, as it wrote them against a TLS listener, a wrong password, a closed port.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -14,8 +18,8 @@ setup(void **state)
 {
     (void)state;
     memset(&broker, 0, sizeof broker);
-    broker.name = (char *)(uintptr_t)"main";
-    broker.url = (char *)(uintptr_t)"kafka://localhost:9092";
+    broker.name = (char *)(uintptr_t) "main";
+    broker.url = (char *)(uintptr_t) "kafka://localhost:9092";
     return 0;
 }
 
@@ -26,12 +30,14 @@ a_closed_first_request_points_to_tls(void **state)
     struct lw_error error;
     lw_kafka_error_unreachable(
         &broker, RD_KAFKA_RESP_ERR__TRANSPORT,
-        "localhost:9092/bootstrap: Disconnected while requesting ApiVersion: might be caused by "
+        "localhost:9092/bootstrap: Disconnected while requesting ApiVersion: might be caused "
+        "by "
         "incorrect security.protocol configuration (connecting to a SSL listener?)",
         &error);
     assert_string_equal(error.code, "E0501");
-    assert_string_equal(error.message, "cannot use broker \"main\" (kafka://localhost:9092): it "
-                                       "closed the connection during the first request");
+    assert_string_equal(error.message,
+                        "cannot use broker \"main\" (kafka://localhost:9092): it "
+                        "closed the connection during the first request");
     assert_non_null(strstr(error.help, "try ssl or sasl_ssl"));
     assert_true(error.is_retriable);
     assert_false(error.is_fatal);
@@ -95,12 +101,12 @@ missing_rights_name_the_right_and_its_object(void **state)
 {
     (void)state;
     struct lw_error error;
-    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, "",
-                         &error);
+    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+                         "", &error);
     assert_string_equal(error.code, "E0504");
     assert_non_null(strstr(error.help, "READ and DESCRIBE on \"orders\""));
-    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, "",
-                         &error);
+    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
+                         "", &error);
     assert_string_equal(error.code, "E0504");
     assert_non_null(strstr(error.help, "READ on the group \"g\""));
 }

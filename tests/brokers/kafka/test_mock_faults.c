@@ -17,8 +17,7 @@
 #define TOPIC_DENIED "29"
 #define METADATA_TOO_LARGE "12"
 
-static const struct lw_property quick[] = { { "session.timeout.ms", "4000" },
-                                            { NULL, NULL } };
+static const struct lw_property quick[] = { { "session.timeout.ms", "4000" }, { NULL, NULL } };
 static struct mock mock;
 static struct driver driver;
 
@@ -31,7 +30,7 @@ setup(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_subscribe(&driver, "orders", "faults", quick);
     driver_start(&driver);
-    driver_run_received(&driver, 1000, 20000);
+    driver_run_received(&driver, 1000, 60000);
     return 0;
 }
 
@@ -113,7 +112,7 @@ publish_fifty(void)
     }
     uint64_t before = driver.receipt_count;
     assert_int_equal(driver.broker->ops->publish(driver.broker, pointers, 50), 50);
-    driver_run_receipts(&driver, before + 50, 20000);
+    driver_run_receipts(&driver, before + 50, 60000);
 }
 
 static void
@@ -145,7 +144,7 @@ a_cluster_that_is_away_is_said_once_and_its_return_too(void **state)
     (void)state;
     uint64_t ups = driver.ups + 1;
     mock_command(&mock, "down -1");
-    driver_run(&driver, is_down, NULL, 20000);
+    driver_run(&driver, is_down, NULL, 60000);
     driver_pass(&driver, 1000);
     assert_int_equal(driver.downs, 1);
     assert_string_equal(driver.last_error.code, "E0501");
@@ -154,9 +153,9 @@ a_cluster_that_is_away_is_said_once_and_its_return_too(void **state)
     assert_false(driver.is_committing); /* refused at once, or a close would hang in it */
     assert_int_equal(driver.commit_status, LW_STATUS_UNAVAILABLE);
     mock_command(&mock, "up -1");
-    driver_run(&driver, is_up, &ups, 20000);
+    driver_run(&driver, is_up, &ups, 60000);
     mock_command(&mock, "fill orders 100 100 50");
-    driver_run_received(&driver, 1100, 20000);
+    driver_run_received(&driver, 1100, 60000);
     assert_int_equal(driver.jumps, 0);
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties as users write them: the client's names and values, those that are ours, near misses. */
+/*
+ * Properties as users write them: the client's names and values, those that are ours and why,
+ * near misses, values that would stall or wake the process. The client that is linked judges, so
+ * these tests also say what must hold of any version of it.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is refused before any connection: addresses, names of topics, properties, subscriptions. */
+/*
+ * What is refused before any connection: addresses, names of topics, properties, subscriptions
+ * that contradict each other. No cluster is needed and none is asked; the host's clock stands
+ * still.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
