@@ -753,6 +753,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
 {
     uint32_t used = 0;
     uint32_t moved;
+    lw_shutdown_step(dispatcher); /* what was asked since the last step counts from now on */
     dispatcher->step_until = now + STEP_TIME_NS;
     dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
     lw_mailbox_awake(&dispatcher->completions.mailbox);
