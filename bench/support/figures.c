@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See figures.h. */
+/*
+ * Prints figures and takes instruction counts, as figures.h says.
+ *
+ * Callgrind writes one file per thread (-01 is the first); their totals are added up. Everything
+ * goes into a folder under /tmp that is removed again.
+ */
 #include "bench/support/figures.h"
 
 #include <glob.h>

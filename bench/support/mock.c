@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See mock.h. */
+/*
+ * Starts and ends the mock cluster of mock.h.
+ *
+ * The child reads its stdin to the end: it dies with the bench, however that ends. Its address comes
+ * as its first line of output.
+ */
 #include "bench/support/mock.h"
 
 #include <libgen.h>

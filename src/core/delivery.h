@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A delivery: one message in our hands, from receipt to settlement. It is in exactly one state,
- * moved by lw_delivery_set_state, which asserts the move:
- *
- *   QUEUED      waits in its lane or its subscription's queue
- *               next: RUNNING, JUDGED (given up), SETTLED (done already, given back), DROPPED
- *   RUNNING     an engine has it
- *               next: JUDGED, DROPPED (its generation ended before it returned)
- *   JUDGED      the verdict is known, something is owed; waits for room or a publish retry
- *               next: PUBLISHING, PARKED, SETTLED, DROPPED
- *   PARKED      waits for its retry time; keeps its lane, not its slot
- *               next: QUEUED, JUDGED (given up), SETTLED (given back), DROPPED
- *   PUBLISHING  reply, outputs, retry copy or dead letter are on their way
- *               next: SETTLED, JUDGED (refused or unknown: published again), DROPPED
- *   SETTLED     end: acked, nacked, marked done or given back
- *   DROPPED     end: its generation is over; a late answer is counted and ignored
+ * moved by lw_delivery_set_state, which asserts the move; the states and their next ones are at
+ * `enum lw_state`.
  *
  * The loop thread owns everything but `outcome` and `mail`, which belong to the handler while the
  * delivery runs. Deliveries come from a pool and never move; a delivery stays where it is until
@@ -38,6 +26,20 @@
 #define LW_REASON_MAX 512
 #define LW_OUTPUTS_MAX 1024
 
+/*
+ *   QUEUED      waits in its lane or its subscription's queue
+ *               next: RUNNING, JUDGED (given up), SETTLED (done already, given back), DROPPED
+ *   RUNNING     an engine has it
+ *               next: JUDGED, QUEUED (nobody is charged), DROPPED (its generation ended)
+ *   JUDGED      the verdict is known, something is owed; waits for room or a publish retry
+ *               next: PUBLISHING, PARKED, SETTLED, DROPPED
+ *   PARKED      waits for its retry time; keeps its lane, not its slot
+ *               next: QUEUED, JUDGED (given up), SETTLED (given back), DROPPED
+ *   PUBLISHING  reply, outputs, retry copy or dead letter are on their way
+ *               next: SETTLED, JUDGED (refused or unknown: published again), DROPPED
+ *   SETTLED     end: acked, nacked, marked done or given back
+ *   DROPPED     end: its generation is over; a late answer is counted and ignored
+ */
 enum lw_state {
     LW_STATE_FREE,
     LW_STATE_QUEUED,

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See scheduler.h: admission, the choice, and the way back of slots and lanes. */
+/*
+ * The choice, and the way into lanes and back. See scheduler.h for the rules.
+ *
+ * Owns which subscription is in the map of ready ones: exactly those that are eligible, kept so by
+ * every call here. Leaves lanes to core/lane, ranks to core/ranks, and what runs to the dispatcher.
+ * Loop thread only; nothing here allocates but a new key's lane.
+ */
 #include "core/scheduler.h"
 
 #include "base/assert.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See subscription.h. */
+/*
+ * What forbids or allows a subscription to run, and how its ordering chooses lanes.
+ *
+ * Owns no list: the scheduler moves lanes and deliveries, the dispatcher moves the counts. Pure;
+ * loop thread only.
+ */
 #include "core/subscription.h"
 
 #include <string.h>

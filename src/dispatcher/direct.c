@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See direct.h: the beginning, the books, and the way back to the ordinary path. */
+/*
+ * The short way of direct.h: its beginning, its books, and the way back to the ordinary path.
+ *
+ * Owns nothing beyond one batch. A message that answers anything but a plain ok becomes an ordinary
+ * delivery here, with the state that the ordinary path would have given it by then (held, open, in
+ * its lane, in a slot), before its verdict is judged.
+ */
 #include "dispatcher/direct.h"
 
 #include "base/assert.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What handlers may ask of a delivery that needs a clock or the origin headers. */
+/*
+ * What handlers may ask of a delivery that needs a clock or the origin headers.
+ *
+ * Part of the public interface: called on whatever thread holds the delivery, reads only what does
+ * not change while it runs. The rest of what may be asked is in core/view.c, which has neither a
+ * clock nor policy.
+ */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path of a message through the dispatcher: choice, order, limits, commits. */
+/*
+ * The path of a message through the dispatcher: choice, order, limits, commits, one behaviour a
+ * test. Handlers are finished by hand on a moved clock, so every interleaving is exact.
+ * Failures, publications, partitions that go, and the end have files of their own beside this one.
+ */
 #include "tests/support/test.h"
 
 #include "tests/dispatcher/world.h"
