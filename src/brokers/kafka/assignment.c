@@ -22,34 +22,31 @@ lw_kafka_assignment_init(struct lw_kafka_client *client)
     lw_timer_init(&client->revoke_timer, on_revoke_due);
 }
 
-typedef void (*partition_fn)(struct lw_kafka_partition *partition, void *user);
+struct named {
+    int32_t number;
+    lw_kafka_partition_fn fn;
+    void *user;
+};
 
-/* Every partition that is ours now. */
 static void
-each_owned(struct lw_kafka_client *client, partition_fn fn, void *user)
+call_named(struct lw_kafka_partition *partition, void *user)
 {
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            if (source->slots[i]->generation) {
-                fn(source->slots[i], user);
-            }
-        }
+    const struct named *named = user;
+    if (partition->number == named->number) {
+        named->fn(partition, named->user);
     }
 }
 
-/* The partition itself and its companions: those of the same number. */
+/* The partitions of the list and their companions, which have the same number. */
 static void
 each_named(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t *list,
-           partition_fn fn, void *user)
+           lw_kafka_partition_fn fn, void *user)
 {
     for (int i = 0; i < list->cnt; i++) {
         struct lw_kafka_source *source = lw_kafka_client_find(client, list->elems[i].topic);
-        for (uint32_t slot = 0; source && slot < source->slot_count; slot++) {
-            struct lw_kafka_partition *partition = source->slots[slot];
-            if (partition->number == list->elems[i].partition && partition->generation) {
-                fn(partition, user);
-            }
+        struct named named = { list->elems[i].partition, fn, user };
+        if (source) {
+            lw_kafka_source_each(source, call_named, &named);
         }
     }
 }
@@ -77,26 +74,12 @@ open_all(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t *
     return list;
 }
 
-/* The source whose topic or tier this is. */
-static struct lw_kafka_partition *
-find_partition(struct lw_kafka_client *client, const char *topic, int32_t number)
-{
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        struct lw_kafka_partition *partition = lw_kafka_partition_find(source, topic, number);
-        if (partition) {
-            return partition;
-        }
-    }
-    return NULL;
-}
-
 static void
 begin_all(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t *list)
 {
     for (int i = 0; i < list->cnt; i++) {
-        struct lw_kafka_partition *partition = find_partition(client, list->elems[i].topic,
-                                                              list->elems[i].partition);
+        struct lw_kafka_partition *partition = lw_kafka_client_find_partition(
+            client, list->elems[i].topic, list->elems[i].partition);
         if (partition && !partition->generation) {
             lw_kafka_partition_begin(partition);
         }
@@ -227,12 +210,12 @@ say_revoking(struct lw_kafka_partition *partition, void *user)
 }
 
 static void
-each_affected(struct lw_kafka_client *client, rd_kafka_event_t *event, partition_fn fn)
+each_affected(struct lw_kafka_client *client, rd_kafka_event_t *event, lw_kafka_partition_fn fn)
 {
     if (client->is_cooperative) {
         each_named(client, rd_kafka_event_topic_partition_list(event), fn, NULL);
     } else {
-        each_owned(client, fn, NULL);
+        lw_kafka_client_each(client, fn, NULL);
     }
 }
 
@@ -304,24 +287,24 @@ lw_kafka_assignment_on_event(struct lw_kafka_client *client, rd_kafka_event_t *e
 
 /* -- Answering --------------------------------------------------------------------------------------- */
 
+static void
+give_up_if_named(struct lw_kafka_partition *partition, void *user)
+{
+    const uint64_t *generation = user;
+    if (partition->generation == *generation && partition->is_revoking &&
+        !partition->is_given_up) {
+        partition->is_given_up = true;
+        partition->source->client->revoking_count--;
+    }
+}
+
 void
 lw_kafka_assignment_done(struct lw_kafka_client *client, uint64_t generation)
 {
-    if (generation == 0) {
-        return;
-    }
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            struct lw_kafka_partition *partition = source->slots[i];
-            if (partition->generation == generation && partition->is_revoking &&
-                !partition->is_given_up) {
-                partition->is_given_up = true;
-                client->revoking_count--;
-                lw_kafka_assignment_continue(client);
-                return;
-            }
-        }
+    uint32_t before = client->revoking_count;
+    lw_kafka_client_each(client, give_up_if_named, &generation);
+    if (client->revoking_count < before) {
+        lw_kafka_assignment_continue(client);
     }
 }
 

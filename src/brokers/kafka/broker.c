@@ -25,6 +25,7 @@ enum { API_JOIN_GROUP = 11, API_SASL_HANDSHAKE = 17, API_VERSIONS = 18, API_SASL
 
 /* -- What the clients' threads tell ------------------------------------------------------------- */
 
+/* These signatures are the client's. NOLINTBEGIN(readability-function-size) */
 static rd_kafka_resp_err_t
 on_response(rd_kafka_t *rk, int fd, const char *name, int32_t id, int16_t api, int16_t version,
             int32_t correlation, size_t size, int64_t rtt, rd_kafka_resp_err_t error,
@@ -52,6 +53,8 @@ on_request(rd_kafka_t *rk, int fd, const char *name, int32_t id, int16_t api, in
     }
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
+
+/* NOLINTEND(readability-function-size) */
 
 static rd_kafka_resp_err_t
 on_new_producer(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *reason,
@@ -200,6 +203,7 @@ try_settings(struct lw_kafka_broker *broker, struct lw_error *ret_error)
     return LW_STATUS_OK;
 }
 
+/* The table's signature has seven. NOLINTBEGIN(readability-function-size) */
 static enum lw_status
 create(struct lw_host *host, const char *name, const char *url,
        const struct lw_property *properties, size_t property_count,
@@ -229,6 +233,7 @@ create(struct lw_host *host, const char *name, const char *url,
     *ret_broker = &broker->base;
     return LW_STATUS_OK;
 }
+/* NOLINTEND(readability-function-size) */
 
 static enum lw_status
 subscribe(struct lw_broker *base, const struct lw_source_options *options,
@@ -241,6 +246,18 @@ subscribe(struct lw_broker *base, const struct lw_source_options *options,
         *ret_source = lw_kafka_source_face(source);
     }
     return status;
+}
+
+static void
+unsubscribe(struct lw_source *base)
+{
+    struct lw_kafka_source *source = lw_kafka_source_of(base);
+    struct lw_kafka_client *client = source->client;
+    lw_assert(source->broker->phase == LW_KAFKA_NEW);
+    lw_kafka_source_destroy(source);
+    if (lw_list_is_empty(&client->sources)) {
+        lw_kafka_client_destroy(client);
+    }
 }
 
 /* -- Starting ------------------------------------------------------------------------------------- */
@@ -560,6 +577,7 @@ static const struct lw_broker_ops kafka_ops = {
     .scheme = "kafka",
     .create = create,
     .subscribe = subscribe,
+    .unsubscribe = unsubscribe,
     .start = start,
     .events = events,
     .demand = demand,

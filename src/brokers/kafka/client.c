@@ -63,6 +63,27 @@ lw_kafka_client_find(struct lw_kafka_client *client, const char *topic)
     return NULL;
 }
 
+struct lw_kafka_partition *
+lw_kafka_client_find_partition(struct lw_kafka_client *client, const char *topic,
+                               int32_t number)
+{
+    struct lw_kafka_partition *partition = NULL;
+    struct lw_list *at = client->sources.next;
+    for (; !partition && at != &client->sources; at = at->next) {
+        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
+        partition = lw_kafka_partition_find(source, topic, number);
+    }
+    return partition;
+}
+
+void
+lw_kafka_client_each(struct lw_kafka_client *client, lw_kafka_partition_fn fn, void *user)
+{
+    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
+        lw_kafka_source_each(LW_CONTAINER(at, struct lw_kafka_source, client_link), fn, user);
+    }
+}
+
 static int64_t
 number_of(const rd_kafka_conf_t *conf, const char *name, int64_t otherwise)
 {
@@ -260,7 +281,8 @@ say_source_error(struct lw_kafka_source *source, rd_kafka_resp_err_t code, const
 {
     struct lw_kafka_client *client = source->client;
     struct lw_error error;
-    lw_kafka_error_topic(client->broker, source->topic, client->group, code, reason, &error);
+    const struct lw_kafka_failure failure = { source->topic, client->group, code, reason };
+    lw_kafka_error_topic(client->broker, &failure, &error);
     source->is_missing = error.status == LW_STATUS_NOT_FOUND;
     if (source->is_missing) {
         struct lw_host *host = client->broker->base.host;
@@ -278,8 +300,8 @@ say_group_error(struct lw_kafka_client *client, rd_kafka_resp_err_t code, const 
     for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
         struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
         struct lw_error error;
-        lw_kafka_error_topic(client->broker, source->topic, client->group, code, reason,
-                             &error);
+        const struct lw_kafka_failure failure = { source->topic, client->group, code, reason };
+        lw_kafka_error_topic(client->broker, &failure, &error);
         error.is_fatal = is_fatal;
         lw_kafka_source_fail(source, &error);
     }
@@ -319,14 +341,11 @@ static void
 on_stray(struct lw_kafka_client *client, rd_kafka_event_t *event)
 {
     const rd_kafka_message_t *message = rd_kafka_event_message_next(event);
-    struct lw_kafka_source *source = message && message->rkt
-                                         ? lw_kafka_client_find(
-                                               client, rd_kafka_topic_name(message->rkt))
-                                         : NULL;
-    struct lw_kafka_partition *partition = source
-                                               ? lw_kafka_partition_find(source, source->topic,
-                                                                         message->partition)
-                                               : NULL;
+    struct lw_kafka_partition *partition = NULL;
+    if (message && message->rkt) {
+        partition = lw_kafka_client_find_partition(client, rd_kafka_topic_name(message->rkt),
+                                                   message->partition);
+    }
     if (partition && !message->err) {
         lw_kafka_partition_rewind(partition, message->offset);
     }
@@ -533,13 +552,7 @@ static void
 destroy_handles(struct lw_kafka_client *client)
 {
     for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        for (size_t i = 0; i < source->tier_count; i++) {
-            if (source->tiers[i].rkt) {
-                rd_kafka_topic_destroy(source->tiers[i].rkt);
-                source->tiers[i].rkt = NULL;
-            }
-        }
+        lw_kafka_source_forget_tiers(LW_CONTAINER(at, struct lw_kafka_source, client_link));
     }
     rd_kafka_queue_destroy(client->queue);
     rd_kafka_destroy(client->rk);

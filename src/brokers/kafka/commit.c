@@ -195,15 +195,10 @@ note_committed(struct lw_kafka_client *client, const rd_kafka_topic_partition_li
 {
     for (int i = 0; list && i < list->cnt; i++) {
         const rd_kafka_topic_partition_t *item = &list->elems[i];
-        for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-            struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source,
-                                                          client_link);
-            struct lw_kafka_partition *partition = lw_kafka_partition_find(source, item->topic,
-                                                                           item->partition);
-            if (partition) {
-                partition->committed = item->offset;
-                break;
-            }
+        struct lw_kafka_partition *partition = lw_kafka_client_find_partition(
+            client, item->topic, item->partition);
+        if (partition) {
+            partition->committed = item->offset;
         }
     }
 }

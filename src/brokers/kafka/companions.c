@@ -82,26 +82,19 @@ lw_kafka_companions_add(struct lw_kafka_source *source, int32_t number,
 
 /* -- Committing again ---------------------------------------------------------------------------- */
 
-static rd_kafka_topic_partition_list_t *
-owned_companions(struct lw_kafka_client *client)
+static void
+add_if_companion(struct lw_kafka_partition *partition, void *user)
 {
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            struct lw_kafka_partition *partition = source->slots[i];
-            if (partition->tier_ms >= 0 && partition->generation && !partition->is_revoking) {
-                rd_kafka_topic_partition_list_add(list, partition->topic, partition->number);
-            }
-        }
+    if (partition->tier_ms >= 0 && !partition->is_revoking) {
+        rd_kafka_topic_partition_list_add(user, partition->topic, partition->number);
     }
-    return list;
 }
 
 void
 lw_kafka_companions_refresh(struct lw_kafka_client *client)
 {
-    rd_kafka_topic_partition_list_t *list = owned_companions(client);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(8);
+    lw_kafka_client_each(client, add_if_companion, list);
     if (list->cnt > 0) {
         rd_kafka_ListConsumerGroupOffsets_t *request = rd_kafka_ListConsumerGroupOffsets_new(
             client->group, list);
@@ -126,16 +119,10 @@ on_refresh_due(struct lw_timer *timer, uint64_t now)
 static bool
 is_current(struct lw_kafka_client *client, const rd_kafka_topic_partition_t *item)
 {
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        struct lw_kafka_partition *partition = lw_kafka_partition_find(source, item->topic,
-                                                                       item->partition);
-        if (partition) {
-            return partition->generation && !partition->is_revoking &&
-                   (partition->committed < 0 || partition->committed == item->offset);
-        }
-    }
-    return false;
+    const struct lw_kafka_partition *partition = lw_kafka_client_find_partition(
+        client, item->topic, item->partition);
+    return partition && partition->generation && !partition->is_revoking &&
+           (partition->committed < 0 || partition->committed == item->offset);
 }
 
 static void

@@ -163,10 +163,11 @@ lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t c
 }
 
 void
-lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const char *group,
-                     rd_kafka_resp_err_t code, const char *reason, struct lw_error *ret_error)
+lw_kafka_error_topic(struct lw_kafka_broker *broker, const struct lw_kafka_failure *failure,
+                     struct lw_error *ret_error)
 {
-    enum lw_status status = lw_kafka_error_status(code);
+    const char *topic = failure->topic;
+    enum lw_status status = lw_kafka_error_status(failure->code);
     if (status == LW_STATUS_NOT_FOUND) {
         (void)lw_error_set(ret_error, status, "E0503", "broker \"%s\" has no topic \"%s\"",
                            broker->name, topic);
@@ -174,23 +175,22 @@ lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const ch
                       "create it (`laneway topics create FILE` makes what the "
                       "configuration needs) or correct its name. Consuming begins as "
                       "soon as it exists.");
-    } else if (code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
+    } else if (failure->code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED) {
         (void)lw_error_set(ret_error, status, "E0504",
                            "broker \"%s\" does not let us join the group \"%s\"", broker->name,
-                           group);
-        lw_error_help(ret_error, "the user needs READ on the group \"%s\"", group);
+                           failure->group);
+        lw_error_help(ret_error, "the user needs READ on the group \"%s\"", failure->group);
     } else if (status == LW_STATUS_DENIED) {
         (void)lw_error_set(ret_error, status, "E0504",
                            "broker \"%s\" does not let us use the topic \"%s\"", broker->name,
                            topic);
         lw_error_help(ret_error,
-                      "the user needs READ and DESCRIBE on \"%s\" to consume, WRITE "
-                      "to publish",
+                      "the user needs READ and DESCRIBE on \"%s\" to consume, WRITE to publish",
                       topic);
     } else {
         (void)lw_error_set(ret_error, status, "",
                            "cannot use topic \"%s\" of broker \"%s\": %s", topic, broker->name,
-                           reason);
+                           failure->reason);
     }
     ret_error->is_retriable = true;
 }

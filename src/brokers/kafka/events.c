@@ -23,7 +23,7 @@ grow(struct lw_kafka_events *events, size_t wanted)
     if (!items) {
         return false;
     }
-    for (size_t i = 0; i < events->count; i++) {
+    for (size_t i = 0; events->capacity > 0 && i < events->count; i++) {
         items[i] = events->items[(events->first + i) % events->capacity];
     }
     lw_free(events->items);
@@ -113,7 +113,8 @@ show(struct lw_kafka_events *events, struct lw_event *event)
     }
     if (events->shown_count == events->shown_capacity) {
         size_t capacity = events->shown_capacity + 16;
-        struct lw_error **shown = lw_resize_array(events->shown, capacity, sizeof *shown);
+        struct lw_error **shown = lw_resize_array(events->shown, capacity,
+                                                  sizeof(struct lw_error *));
         if (!shown) {
             free_error(event->error);
             event->error = &no_memory_error;

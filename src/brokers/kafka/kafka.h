@@ -171,6 +171,11 @@ lw_kafka_source_create(struct lw_kafka_broker *broker, const struct lw_source_op
 size_t lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const out[],
                                size_t n, uint64_t bytes_max, bool *ret_has_more);
 void lw_kafka_source_destroy(struct lw_kafka_source *source);
+typedef void (*lw_kafka_partition_fn)(struct lw_kafka_partition *partition, void *user);
+/* Calls `fn` for every partition that is ours now. */
+void lw_kafka_source_each(struct lw_kafka_source *source, lw_kafka_partition_fn fn, void *user);
+/* Ends what the consumer knows of the tiers. */
+void lw_kafka_source_forget_tiers(struct lw_kafka_source *source);
 /* Says SOURCE_ERROR. */
 void lw_kafka_source_fail(struct lw_kafka_source *source, const struct lw_error *error);
 
@@ -242,6 +247,11 @@ void lw_kafka_client_stop(struct lw_kafka_client *client);
 void lw_kafka_client_continue_stop(struct lw_kafka_client *client);
 void lw_kafka_client_destroy(struct lw_kafka_client *client);
 struct lw_kafka_source *lw_kafka_client_find(struct lw_kafka_client *client, const char *topic);
+/* Of a source's topic or of one of its tiers; NULL when it was never opened. */
+struct lw_kafka_partition *lw_kafka_client_find_partition(struct lw_kafka_client *client,
+                                                          const char *topic, int32_t number);
+/* Calls `fn` for every partition that is ours now. */
+void lw_kafka_client_each(struct lw_kafka_client *client, lw_kafka_partition_fn fn, void *user);
 /* Log line and statistics events, which every kind of client has. True: it was one of those. */
 bool lw_kafka_client_on_common(struct lw_kafka_broker *broker, rd_kafka_event_t *event,
                                char **statistics, const char *who);
@@ -426,10 +436,16 @@ int64_t lw_kafka_settings_prefetch_kbytes(int64_t prefetch_bytes, int64_t partit
 /* E0501 or E0502: the cluster cannot be used; `reason` is the client's text. */
 void lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                                 const char *reason, struct lw_error *ret_error);
+struct lw_kafka_failure {
+    const char *topic;
+    const char *group;
+    rd_kafka_resp_err_t code;
+    const char *reason; /* the client's text */
+};
+
 /* E0503, E0504 and others: this topic or group cannot be used. */
-void
-lw_kafka_error_topic(struct lw_kafka_broker *broker, const char *topic, const char *group,
-                     rd_kafka_resp_err_t code, const char *reason, struct lw_error *ret_error);
+void lw_kafka_error_topic(struct lw_kafka_broker *broker,
+                          const struct lw_kafka_failure *failure, struct lw_error *ret_error);
 enum lw_status lw_kafka_error_status(rd_kafka_resp_err_t code);
 /* An answer came: BROKER_UP, if that is news. */
 void lw_kafka_error_check_reached(struct lw_kafka_broker *broker);

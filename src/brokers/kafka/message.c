@@ -140,7 +140,7 @@ static struct lw_bytes
 copy_bytes(unsigned char **at, struct lw_bytes from)
 {
     struct lw_bytes copy = { from.data ? *at : NULL, from.size };
-    if (from.size > 0) {
+    if (from.size > 0 && from.data) {
         memcpy(*at, from.data, from.size);
         *at += from.size;
     }

@@ -252,8 +252,9 @@ on_record(struct lw_kafka_partition *partition, const rd_kafka_message_t *record
         say_no_offset(partition, reason);
     } else if (status == LW_STATUS_DENIED || status == LW_STATUS_NOT_FOUND) {
         struct lw_error error;
-        lw_kafka_error_topic(source->broker, partition->topic, source->client->group,
-                             record->err, reason, &error);
+        const struct lw_kafka_failure failure = { partition->topic, source->client->group,
+                                                  record->err, reason };
+        lw_kafka_error_topic(source->broker, &failure, &error);
         lw_kafka_source_fail(source, &error);
     }
 }
@@ -265,14 +266,14 @@ reserve_stash(struct lw_kafka_partition *partition, uint32_t n)
 {
     if (partition->stash_first > 0) {
         memmove(partition->stash, partition->stash + partition->stash_first,
-                partition->stash_count * sizeof *partition->stash);
+                partition->stash_count * sizeof(rd_kafka_message_t *));
         partition->stash_first = 0;
     }
     if (partition->stash_count + n <= partition->stash_capacity) {
         return true;
     }
     rd_kafka_message_t **stash = lw_resize_array(partition->stash, partition->stash_count + n,
-                                                 sizeof *stash);
+                                                 sizeof(rd_kafka_message_t *));
     if (!stash) {
         return false;
     }
@@ -296,7 +297,8 @@ stash_all(struct lw_kafka_partition *partition, rd_kafka_message_t **messages, s
         lw_kafka_partition_rewind(partition, from);
         return;
     }
-    memcpy(partition->stash + partition->stash_count, messages, n * sizeof *messages);
+    memcpy(partition->stash + partition->stash_count, messages,
+           n * sizeof(rd_kafka_message_t *));
     partition->stash_count += (uint32_t)n;
 }
 

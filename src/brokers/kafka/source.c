@@ -194,7 +194,7 @@ lw_kafka_source_create(struct lw_kafka_broker *broker, const struct lw_source_op
         status = client ? join_client(broker, client, options, ret_error)
                         : new_client(broker, options, &client, ret_error);
     }
-    if (status != LW_STATUS_OK) {
+    if (status != LW_STATUS_OK || !client) {
         return status;
     }
     struct lw_kafka_source *source = make(broker, options);
@@ -232,6 +232,27 @@ lw_kafka_source_destroy(struct lw_kafka_source *source)
     lw_free(source->retry_topic);
     lw_free(source->topic);
     lw_free(source);
+}
+
+void
+lw_kafka_source_each(struct lw_kafka_source *source, lw_kafka_partition_fn fn, void *user)
+{
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        if (source->slots[i]->generation) {
+            fn(source->slots[i], user);
+        }
+    }
+}
+
+void
+lw_kafka_source_forget_tiers(struct lw_kafka_source *source)
+{
+    for (size_t i = 0; i < source->tier_count; i++) {
+        if (source->tiers[i].rkt) {
+            rd_kafka_topic_destroy(source->tiers[i].rkt);
+            source->tiers[i].rkt = NULL;
+        }
+    }
 }
 
 void

@@ -31,8 +31,12 @@ is_stalled(const struct lw_kafka_partition *partition, uint64_t now)
 }
 
 static void
-mend(struct lw_kafka_partition *partition, uint64_t now)
+mend_if_stalled(struct lw_kafka_partition *partition, void *user)
 {
+    uint64_t now = *(const uint64_t *)user;
+    if (!is_stalled(partition, now)) {
+        return;
+    }
     if (partition->mended_at < partition->active_at) {
         lw_host_log(partition->source->broker->base.host, LW_LOG_WARN, "kafka.stalled",
                     "nothing came for long though there are messages; fetching again",
@@ -52,12 +56,5 @@ lw_kafka_stall_check(struct lw_kafka_client *client)
         return;
     }
     client->checked_at = now;
-    for (struct lw_list *at = client->sources.next; at != &client->sources; at = at->next) {
-        struct lw_kafka_source *source = LW_CONTAINER(at, struct lw_kafka_source, client_link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            if (is_stalled(source->slots[i], now)) {
-                mend(source->slots[i], now);
-            }
-        }
-    }
+    lw_kafka_client_each(client, mend_if_stalled, &now);
 }

@@ -69,7 +69,10 @@ find_partitioner(const struct lw_kafka_topic *topic)
     return rd_kafka_msg_partitioner_murmur2_random;
 }
 
-/* On any thread of the client; a probe's partition is none. */
+/*
+ * On any thread of the client; a probe's partition is none. The signature is the client's.
+ * NOLINTBEGIN(readability-function-size)
+ */
 static int32_t
 choose_partition(const rd_kafka_topic_t *rkt, const void *key, size_t size, int32_t count,
                  void *topic_opaque, void *message_opaque)
@@ -81,6 +84,7 @@ choose_partition(const rd_kafka_topic_t *rkt, const void *key, size_t size, int3
     }
     return find_partitioner(topic)(rkt, key, size, count, topic_opaque, message_opaque);
 }
+/* NOLINTEND(readability-function-size) */
 
 static void
 probe(struct lw_kafka_topic *topic)
@@ -262,7 +266,7 @@ reserve_waiting(struct lw_kafka_topic *topic)
     if (!waiting) {
         return false;
     }
-    for (uint32_t i = 0; i < topic->waiting_count; i++) {
+    for (uint32_t i = 0; topic->waiting_capacity > 0 && i < topic->waiting_count; i++) {
         waiting[i] = topic->waiting[(topic->waiting_first + i) % topic->waiting_capacity];
     }
     lw_free(topic->waiting);

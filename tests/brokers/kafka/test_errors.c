@@ -12,6 +12,7 @@
 
 static struct lw_property tls[] = { { "security.protocol", "sasl_ssl" } };
 static struct lw_kafka_broker broker;
+static struct lw_kafka_failure failure = { .topic = "orders", .group = "g", .reason = "" };
 
 static int
 setup(void **state)
@@ -89,8 +90,8 @@ a_missing_topic_says_how_to_make_it(void **state)
 {
     (void)state;
     struct lw_error error;
-    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, "",
-                         &error);
+    failure.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    lw_kafka_error_topic(&broker, &failure, &error);
     assert_string_equal(error.code, "E0503");
     assert_string_equal(error.message, "broker \"main\" has no topic \"orders\"");
     assert_non_null(strstr(error.help, "laneway topics create"));
@@ -101,12 +102,12 @@ missing_rights_name_the_right_and_its_object(void **state)
 {
     (void)state;
     struct lw_error error;
-    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
-                         "", &error);
+    failure.code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    lw_kafka_error_topic(&broker, &failure, &error);
     assert_string_equal(error.code, "E0504");
     assert_non_null(strstr(error.help, "READ and DESCRIBE on \"orders\""));
-    lw_kafka_error_topic(&broker, "orders", "g", RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
-                         "", &error);
+    failure.code = RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+    lw_kafka_error_topic(&broker, &failure, &error);
     assert_string_equal(error.code, "E0504");
     assert_non_null(strstr(error.help, "READ on the group \"g\""));
 }
