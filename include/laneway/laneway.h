@@ -145,10 +145,11 @@ LW_API bool lw_delivery_is_cancelled(const struct lw_delivery *delivery);
  * kept through retry copies; use it to recognise duplicates. Returns the length needed without
  * the terminating zero; at most `size` bytes are written, always terminated if size > 0.
  */
-LW_API size_t lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size);
+LW_API size_t lw_delivery_message_id(const struct lw_delivery *delivery, char *out,
+                                     size_t size);
 /* Returns all headers in order, duplicates kept. The array dies with the delivery. */
-LW_API const struct lw_header *lw_delivery_headers(const struct lw_delivery *delivery,
-                                                   size_t *ret_count);
+LW_API const struct lw_header *
+lw_delivery_headers(const struct lw_delivery *delivery, size_t *ret_count);
 /* Returns the last header of that name, or the null view. */
 LW_API struct lw_bytes lw_delivery_header(const struct lw_delivery *delivery, const char *name);
 
@@ -156,11 +157,11 @@ LW_API struct lw_bytes lw_delivery_header(const struct lw_delivery *delivery, co
 LW_API enum lw_verdict lw_delivery_dead(struct lw_delivery *delivery, const char *reason);
 LW_API enum lw_verdict lw_delivery_drop(struct lw_delivery *delivery, const char *reason);
 /* delay_ms < 0: the configured backoff. */
-LW_API enum lw_verdict lw_delivery_retry(struct lw_delivery *delivery, const char *reason,
-                                         int64_t delay_ms);
+LW_API enum lw_verdict
+lw_delivery_retry(struct lw_delivery *delivery, const char *reason, int64_t delay_ms);
 /* `code` is mapped by the subscription's error classes; unmapped it follows on_error. */
-LW_API enum lw_verdict lw_delivery_error(struct lw_delivery *delivery, int code,
-                                         const char *reason);
+LW_API enum lw_verdict
+lw_delivery_error(struct lw_delivery *delivery, int code, const char *reason);
 
 /* A message to publish before the delivery is settled. Null views are kept as null. */
 struct lw_output {
@@ -178,8 +179,8 @@ struct lw_output {
  */
 LW_API enum lw_status lw_delivery_reply(struct lw_delivery *delivery, struct lw_bytes value);
 /* Adds a further output, everything copied; LW_STATUS_TOO_LARGE above 1,024 outputs. */
-LW_API enum lw_status lw_delivery_publish(struct lw_delivery *delivery,
-                                          const struct lw_output *output);
+LW_API enum lw_status
+lw_delivery_publish(struct lw_delivery *delivery, const struct lw_output *output);
 
 /*
  * Ends an asynchronous delivery, from any thread, exactly once. A second call gives
@@ -212,7 +213,12 @@ typedef void (*lw_log_fn)(enum lw_log_level level, const char *event, const char
                           const char *fields, void *user);
 
 enum lw_engine_kind { LW_ENGINE_LOOP, LW_ENGINE_THREADS, LW_ENGINE_PROGRAMS };
-enum lw_ordering { LW_ORDERING_DEFAULT, LW_ORDERING_KEY, LW_ORDERING_PARTITION, LW_ORDERING_NONE };
+enum lw_ordering {
+    LW_ORDERING_DEFAULT,
+    LW_ORDERING_KEY,
+    LW_ORDERING_PARTITION,
+    LW_ORDERING_NONE
+};
 enum lw_keyless { LW_KEYLESS_DEFAULT, LW_KEYLESS_SHARED, LW_KEYLESS_ROTATE };
 enum lw_on_error {
     LW_ON_ERROR_DEFAULT,   /* Kafka: retry; brokers with a nack: redeliver */
@@ -266,8 +272,8 @@ struct lw_retry_options {
     struct lw_backoff_options in_place_backoff;
     const int64_t *tiers_ms; /* NULL: the distinct backoff steps */
     size_t tier_count;
-    bool is_external;        /* the retry topic is consumed by somebody else */
-    bool allow_overtaking;   /* accept a retry topic with key order */
+    bool is_external;      /* the retry topic is consumed by somebody else */
+    bool allow_overtaking; /* accept a retry topic with key order */
 };
 
 struct lw_dead_letter_options {
@@ -307,10 +313,10 @@ struct lw_subscription_options {
     int32_t priority;         /* 100; lower is served first */
     enum lw_ordering ordering;
     enum lw_keyless keyless;
-    uint32_t concurrency;        /* 0: no limit of its own */
-    uint32_t max_in_flight;      /* 1,000 messages received and not settled */
+    uint32_t concurrency;         /* 0: no limit of its own */
+    uint32_t max_in_flight;       /* 1,000 messages received and not settled */
     uint64_t max_in_flight_bytes; /* 64 MiB */
-    uint32_t max_uncommitted;    /* 1,048,576 a partition */
+    uint32_t max_uncommitted;     /* 1,048,576 a partition */
     uint32_t receiver_queue_size; /* 1,000: upper end of the receive window */
     enum lw_profile profile;
     int64_t receive_stall_timeout_ms; /* 60,000 */
@@ -319,13 +325,13 @@ struct lw_subscription_options {
     lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
     void *user;
-    uint32_t threads;   /* LW_ENGINE_THREADS: 0 = concurrency */
-    int64_t timeout_ms; /* 30,000 for one attempt; 0 none */
-    const char *const *program;   /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
-    const char *directory;        /* the program's working directory; NULL: ours */
-    uint32_t workers;             /* 0: min(concurrency, CPUs) */
-    uint32_t window;              /* 1: messages that one worker may hold */
-    int64_t start_timeout_ms;     /* 10,000 */
+    uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
+    int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */
+    const char *const *program; /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
+    const char *directory;      /* the program's working directory; NULL: ours */
+    uint32_t workers;           /* 0: min(concurrency, CPUs) */
+    uint32_t window;            /* 1: messages that one worker may hold */
+    int64_t start_timeout_ms;   /* 10,000 */
 
     struct lw_retry_options retry;
     enum lw_on_error on_error;
@@ -342,8 +348,8 @@ LW_API void lw_dispatcher_options_init(struct lw_dispatcher_options *options);
 LW_API void lw_subscription_options_init(struct lw_subscription_options *options);
 
 /* Creates a dispatcher; NULL and *ret_error on failure. The caller destroys it. */
-LW_API struct lw_dispatcher *lw_dispatcher_create(const struct lw_dispatcher_options *options,
-                                                  struct lw_error *ret_error);
+LW_API struct lw_dispatcher *
+lw_dispatcher_create(const struct lw_dispatcher_options *options, struct lw_error *ret_error);
 /*
  * Waits for running handlers, then frees everything; NULL is fine. No callback runs after it
  * returned. Not from inside a handler.
@@ -372,9 +378,11 @@ struct lw_family_options {
     const char *prefix; /* topics are prefix_level or prefix_level_sublevel */
     const struct lw_level *levels;
     size_t level_count;
-    const struct lw_level *sublevels; /* may be none; values >= 0, below the smallest level gap */
+    const struct lw_level
+        *sublevels; /* may be none; values >= 0, below the smallest level gap */
     size_t sublevel_count;
-    const char *retry_sublevel; /* its topic is the level's retry topic; or retry.topic, or none */
+    const char
+        *retry_sublevel; /* its topic is the level's retry topic; or retry.topic, or none */
 };
 
 LW_API void lw_family_options_init(struct lw_family_options *options);
@@ -394,23 +402,22 @@ struct lw_binding {
     lw_handler_async_fn handler_async;
     void *user;
 };
-LW_API LW_MUST_USE enum lw_status lw_dispatcher_load(struct lw_dispatcher *dispatcher,
-                                                     const char *path,
-                                                     const struct lw_binding *bindings,
-                                                     size_t binding_count,
-                                                     struct lw_error *ret_error);
+LW_API LW_MUST_USE enum lw_status
+lw_dispatcher_load(struct lw_dispatcher *dispatcher, const char *path,
+                   const struct lw_binding *bindings, size_t binding_count,
+                   struct lw_error *ret_error);
 
 /*
  * Runs until closed and drained, or until a fatal error. Blocks. LW_STATUS_OK after a complete
  * drain, LW_STATUS_UNFINISHED when the drain deadline passed, LW_STATUS_STOPPED by policy.
  */
-LW_API LW_MUST_USE enum lw_status lw_dispatcher_run(struct lw_dispatcher *dispatcher,
-                                                    struct lw_error *ret_error);
+LW_API LW_MUST_USE enum lw_status
+lw_dispatcher_run(struct lw_dispatcher *dispatcher, struct lw_error *ret_error);
 /* For a loop of your own: becomes readable when lw_dispatcher_poll has work. */
 LW_API int lw_dispatcher_fd(struct lw_dispatcher *dispatcher);
 /* Starts on first use, does what is due, never blocks. LW_STATUS_CLOSED once it has ended. */
-LW_API LW_MUST_USE enum lw_status lw_dispatcher_poll(struct lw_dispatcher *dispatcher,
-                                                     struct lw_error *ret_error);
+LW_API LW_MUST_USE enum lw_status
+lw_dispatcher_poll(struct lw_dispatcher *dispatcher, struct lw_error *ret_error);
 
 /* Asks for a drain and returns at once; any thread, also inside a handler or a signal hook. */
 LW_API void lw_dispatcher_request_close(struct lw_dispatcher *dispatcher);
@@ -422,8 +429,8 @@ LW_API void lw_dispatcher_request_abort(struct lw_dispatcher *dispatcher);
  */
 LW_API enum lw_status lw_dispatcher_close(struct lw_dispatcher *dispatcher);
 /* Waits up to timeout_ms (-1 for ever) for the end; the end's status, or LW_STATUS_TIMEOUT. */
-LW_API enum lw_status lw_dispatcher_wait_closed(struct lw_dispatcher *dispatcher,
-                                                int64_t timeout_ms);
+LW_API enum lw_status
+lw_dispatcher_wait_closed(struct lw_dispatcher *dispatcher, int64_t timeout_ms);
 
 /* -- For asynchronous handlers: timers and descriptors of the dispatcher's loop --------------- */
 

@@ -33,10 +33,10 @@ struct lw_message {
     struct lw_bytes ordering_key; /* null: the key orders */
     struct lw_bytes value;        /* null: a tombstone */
     int64_t position;             /* offset; ascends within a slot and generation */
-    uint32_t slot;                /* the source's number of the partition, from an ASSIGNED event */
-    uint32_t redeliveries;        /* the broker's count of earlier deliveries */
-    void *owner;                  /* the broker's own */
-    void *entry;                  /* the broker's own */
+    uint32_t slot;         /* the source's number of the partition, from an ASSIGNED event */
+    uint32_t redeliveries; /* the broker's count of earlier deliveries */
+    void *owner;           /* the broker's own */
+    void *entry;           /* the broker's own */
 };
 
 struct lw_message_times {
@@ -104,24 +104,24 @@ struct lw_source_options {
     uint64_t queue_bytes_max;
     const struct lw_property *properties;
     size_t property_count;
-    const char *retry_topic;   /* NULL, or the topic whose tiers this source reads too */
-    const int64_t *tiers_ms;   /* ascending */
+    const char *retry_topic; /* NULL, or the topic whose tiers this source reads too */
+    const int64_t *tiers_ms; /* ascending */
     size_t tier_count;
-    int64_t stall_timeout_ms;  /* nothing came for so long though there is some: mend; 0 never */
-    bool reads_tiers;          /* false: only publishes to them */
+    int64_t stall_timeout_ms; /* nothing came for so long though there is some: mend; 0 never */
+    bool reads_tiers;         /* false: only publishes to them */
 };
 
 enum lw_event_kind {
-    LW_EVENT_ASSIGNED,     /* slot begins: generation, topic, partition, position (-1 unknown) */
+    LW_EVENT_ASSIGNED, /* slot begins: generation, topic, partition, position (-1 unknown) */
     /*
      * All slots with `generation` end; answer with revoke_done by `deadline`. A broker whose
      * rebalances take single slots away gives each slot a generation of its own and sends one
      * event for each; it ends the rebalance when all are answered.
      */
     LW_EVENT_REVOKING,
-    LW_EVENT_LOST,         /* all slots with `generation` are gone already: no commit, no answer */
-    LW_EVENT_POSITION,     /* nothing below `position` is left in the slot (end of log, holes) */
-    LW_EVENT_PUBLISHED,    /* a receipt: publication, status */
+    LW_EVENT_LOST,      /* all slots with `generation` are gone already: no commit, no answer */
+    LW_EVENT_POSITION,  /* nothing below `position` is left in the slot (end of log, holes) */
+    LW_EVENT_PUBLISHED, /* a receipt: publication, status */
     LW_EVENT_PUBLISH_ROOM, /* publish may accept again */
     LW_EVENT_COMMITTED,    /* the commit in flight ended: status */
     LW_EVENT_BROKER_UP,    /* reachable */
@@ -163,7 +163,7 @@ enum lw_topic_kind { LW_TOPIC_RETRY, LW_TOPIC_DEAD_LETTER };
 
 struct lw_topic_info {
     const char *name;
-    int32_t partitions; /* describe: found, 0 = absent; create: wanted */
+    int32_t partitions;   /* describe: found, 0 = absent; create: wanted */
     int64_t retention_ms; /* create: -1 the broker's default */
     enum lw_status status;
     char reason[160];
@@ -176,8 +176,11 @@ struct lw_broker_ops {
                              const struct lw_property *properties, size_t property_count,
                              struct lw_broker **ret_broker, struct lw_error *ret_error);
     /* No I/O yet; everything that can be checked is checked here. Before start. */
-    enum lw_status (*subscribe)(struct lw_broker *broker, const struct lw_source_options *options,
+    enum lw_status (*subscribe)(struct lw_broker *broker,
+                                const struct lw_source_options *options,
                                 struct lw_source **ret_source, struct lw_error *ret_error);
+    /* Takes a subscription back, before start only: as if it had never been. */
+    void (*unsubscribe)(struct lw_source *source);
     /* Begins to connect; returns at once. */
     enum lw_status (*start)(struct lw_broker *broker, struct lw_error *ret_error);
     /* Copies up to n events; fewer than n: that was all. */
@@ -206,8 +209,8 @@ struct lw_broker_ops {
     /* Copies the message out of the client's buffers so that it pins nothing; false: no memory. */
     bool (*detach)(struct lw_broker *broker, struct lw_message *message);
     /* Parses on first use; the array lives as long as the message. */
-    const struct lw_header *(*headers)(struct lw_broker *broker, const struct lw_message *message,
-                                       size_t *ret_count);
+    const struct lw_header *(*headers)(struct lw_broker *broker,
+                                       const struct lw_message *message, size_t *ret_count);
     void (*times)(struct lw_broker *broker, const struct lw_message *message,
                   struct lw_message_times *ret_times);
 
@@ -279,10 +282,10 @@ struct lw_engine {
     const struct lw_engine_ops *ops;
     struct lw_host *host;
     struct lw_completions *completions;
-    const char *name;   /* the handler's name */
-    uint32_t room;      /* tasks that submit would accept now */
-    bool is_down;       /* the handler cannot start: its subscriptions wait, nobody is charged */
-    bool has_changed;   /* room or is_down changed since the dispatcher looked */
+    const char *name; /* the handler's name */
+    uint32_t room;    /* tasks that submit would accept now */
+    bool is_down;     /* the handler cannot start: its subscriptions wait, nobody is charged */
+    bool has_changed; /* room or is_down changed since the dispatcher looked */
     /*
      * A blocking handler for the loop thread: the dispatcher calls it itself in place of submit,
      * since a hand-over would cost more than everything else. NULL: submit. `room` still counts.

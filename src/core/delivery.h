@@ -73,10 +73,10 @@ struct lw_stored_output {
 /* What a handler said beside the verdict; made on first use, kept with the delivery's memory. */
 struct lw_outcome {
     char reason[LW_REASON_MAX + 1];
-    int code;         /* with LW_ERROR: the error class */
+    int code; /* with LW_ERROR: the error class */
     bool has_code;
-    int signal;       /* that killed the worker, 0 none */
-    int64_t delay_ms; /* with LW_RETRY: -1 the configured backoff */
+    int signal;        /* that killed the worker, 0 none */
+    int64_t delay_ms;  /* with LW_RETRY: -1 the configured backoff */
     bool is_uncharged; /* this attempt does not count */
     struct lw_text bytes;
     struct lw_stored_output *outputs;
@@ -103,15 +103,15 @@ struct lw_delivery {
     bool is_late;            /* its attempt's time is over but it still runs */
     bool is_opened;          /* while stashed: its position was opened before */
     atomic_bool is_cancelled;
-    uint32_t attempt;        /* runs here, from 1 at the first start */
-    uint32_t held_bytes;     /* what the limits were charged */
-    uint64_t received_at;    /* ns, of the receive batch */
-    uint64_t started_at;     /* ns, of the dispatch cycle */
-    uint64_t deadline;       /* ns, of the attempt, LW_NEVER none; the engine's */
-    uint64_t pinned_mark;    /* partition's received bytes when this one came */
-    struct lw_timer timer;   /* parked or publish retry */
+    uint32_t attempt;                 /* runs here, from 1 at the first start */
+    uint32_t held_bytes;              /* what the limits were charged */
+    uint64_t received_at;             /* ns, of the receive batch */
+    uint64_t started_at;              /* ns, of the dispatch cycle */
+    uint64_t deadline;                /* ns, of the attempt, LW_NEVER none; the engine's */
+    uint64_t pinned_mark;             /* partition's received bytes when this one came */
+    struct lw_timer timer;            /* parked or publish retry */
     struct lw_publishing *publishing; /* the dispatcher's, while JUDGED or PUBLISHING */
-    void *engine_data;       /* the engine's, while RUNNING */
+    void *engine_data;                /* the engine's, while RUNNING */
 };
 
 /* Where engines leave finished tasks; owned by the dispatcher. */
@@ -164,12 +164,12 @@ struct lw_outcome *lw_delivery_outcome(struct lw_delivery *delivery);
 void lw_outcome_destroy(struct lw_outcome *outcome);
 void lw_outcome_set_reason(struct lw_outcome *outcome, const char *reason, size_t length);
 /* Stores a reply (is_reply) or output, copied; AGAIN without memory, TOO_LARGE above the bound. */
-enum lw_status lw_outcome_add(struct lw_outcome *outcome, bool is_reply,
-                              const struct lw_output *output);
+enum lw_status
+lw_outcome_add(struct lw_outcome *outcome, bool is_reply, const struct lw_output *output);
 /* Views into the outcome, valid until the next lw_outcome_add; headers go into `headers`
  * (room for output->header_count). */
-void lw_outcome_view(const struct lw_outcome *outcome, uint32_t index, struct lw_output *ret_view,
-                     struct lw_header *headers);
+void lw_outcome_view(const struct lw_outcome *outcome, uint32_t index,
+                     struct lw_output *ret_view, struct lw_header *headers);
 const char *lw_delivery_reason(const struct lw_delivery *delivery); /* "" when none */
 
 #endif

@@ -30,8 +30,8 @@ lw_lanes_init(struct lw_lanes *lanes, uint32_t lanes_max, uint64_t seed)
         return LW_STATUS_NO_MEMORY;
     }
     uint32_t bound = lanes_max < UINT32_MAX - KEPT_MAX ? lanes_max + KEPT_MAX : UINT32_MAX;
-    enum lw_status status =
-        lw_pool_init(&lanes->pool, sizeof(struct lw_lane), bound, LANES_CHUNK, NULL, NULL);
+    enum lw_status status = lw_pool_init(&lanes->pool, sizeof(struct lw_lane), bound,
+                                         LANES_CHUNK, NULL, NULL);
     if (status != LW_STATUS_OK) {
         lw_free(lanes->slots);
         lanes->slots = NULL;
@@ -196,7 +196,7 @@ lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, ui
     while (lanes->slots[at].lane) {
         at = (at + 1) & lanes->mask;
     }
-    lanes->slots[at] = (struct lw_lane_slot){hash, lane};
+    lanes->slots[at] = (struct lw_lane_slot){ hash, lane };
     lanes->count++;
     return lane;
 }

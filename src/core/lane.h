@@ -37,10 +37,10 @@ struct lw_lane {
     struct lw_queue waiting;
     struct lw_subscription *subscription;
     uint64_t place_id; /* lw_partition.place: subscription and partition number */
-    const void *key; /* inline_key, or allocated when longer */
+    const void *key;   /* inline_key, or allocated when longer */
     uint64_t hash;
     uint32_t key_size; /* LW_LANE_NULL_KEY: the null key */
-    uint8_t place; /* enum lw_lane_place */
+    uint8_t place;     /* enum lw_lane_place */
     uint8_t inline_key[LW_LANE_KEY_INLINE];
 };
 

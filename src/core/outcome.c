@@ -91,8 +91,8 @@ store_bytes(struct lw_outcome *outcome, const void *data, size_t size)
 static void
 store_header(struct lw_outcome *outcome, const struct lw_header *header)
 {
-    uint32_t sizes[2] = {(uint32_t)header->name.size,
-                         header->value.data ? (uint32_t)header->value.size : UINT32_MAX};
+    uint32_t sizes[2] = { (uint32_t)header->name.size,
+                          header->value.data ? (uint32_t)header->value.size : UINT32_MAX };
     store_bytes(outcome, sizes, sizeof(sizes));
     store_bytes(outcome, header->name.data, header->name.size);
     if (header->value.data) {
@@ -164,11 +164,11 @@ view_header(const char *base, size_t at, struct lw_header *ret_header)
     uint32_t sizes[2];
     memcpy(sizes, base + at, sizeof(sizes));
     at += sizeof(sizes);
-    ret_header->name = (struct lw_bytes){base + at, sizes[0]};
+    ret_header->name = (struct lw_bytes){ base + at, sizes[0] };
     at += sizes[0];
-    ret_header->value = (struct lw_bytes){NULL, 0};
+    ret_header->value = (struct lw_bytes){ NULL, 0 };
     if (sizes[1] != UINT32_MAX) {
-        ret_header->value = (struct lw_bytes){base + at, sizes[1]};
+        ret_header->value = (struct lw_bytes){ base + at, sizes[1] };
         at += sizes[1];
     }
     return at;
@@ -182,8 +182,8 @@ lw_outcome_view(const struct lw_outcome *outcome, uint32_t index, struct lw_outp
     const char *base = outcome->bytes.data;
     *ret_view = (struct lw_output){
         .topic = stored->topic_size ? base + stored->topic : NULL,
-        .key = {stored->has_key ? base + stored->key : NULL, stored->key_size},
-        .value = {stored->has_value ? base + stored->value : NULL, stored->value_size},
+        .key = { stored->has_key ? base + stored->key : NULL, stored->key_size },
+        .value = { stored->has_value ? base + stored->value : NULL, stored->value_size },
         .headers = headers,
         .header_count = stored->header_count,
         .delay_ms = stored->delay_ms,
@@ -251,7 +251,7 @@ enum lw_status
 lw_delivery_reply(struct lw_delivery *delivery, struct lw_bytes value)
 {
     struct lw_outcome *outcome = lw_delivery_outcome(delivery);
-    struct lw_output output = {.value = value};
+    struct lw_output output = { .value = value };
     return outcome ? lw_outcome_add(outcome, true, &output) : LW_STATUS_NO_MEMORY;
 }
 

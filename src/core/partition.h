@@ -30,19 +30,20 @@ struct lw_partition {
     bool is_dirty;  /* in the list of partitions with a commit to make */
     uint32_t held_count;
     bool has_ledger;
-    bool is_ended;     /* its generation is over; freed when held is empty */
+    bool is_ended; /* its generation is over; freed when held is empty */
     bool is_companion;
     bool is_window_full; /* offset_window: too much is done beyond the first unfinished */
     uint64_t received_bytes;
     struct lw_delivery *oldest_pinned; /* the first held one that pins client memory, or NULL */
     struct lw_offsets offsets;
-    int64_t tail;       /* an end of the log that did not fit the window yet, -1 none */
-    int64_t committed;  /* last position accepted by the broker, -1 none */
-    int64_t committing; /* in flight, -1 none */
-    uint32_t completed; /* settled since the last commit was sent */
+    int64_t tail;          /* an end of the log that did not fit the window yet, -1 none */
+    int64_t blocking;      /* the position that was said to block commits for long, -1 none */
+    int64_t committed;     /* last position accepted by the broker, -1 none */
+    int64_t committing;    /* in flight, -1 none */
+    uint32_t completed;    /* settled since the last commit was sent */
     struct lw_queue stash; /* received, QUEUED, not opened yet: the offsets window is full */
     uint32_t stash_count;
-    bool is_unstashing; /* what is dropped on the way must not begin it again */
+    bool is_unstashing;  /* what is dropped on the way must not begin it again */
     struct lw_list link; /* of the subscription */
 };
 
@@ -50,8 +51,8 @@ struct lw_partition {
 static inline void
 lw_partition_update(struct lw_partition *partition)
 {
-    partition->is_plain =
-        partition->has_ledger && !partition->is_ended && partition->stash.first == NULL;
+    partition->is_plain = partition->has_ledger && !partition->is_ended &&
+                          partition->stash.first == NULL;
 }
 
 #endif

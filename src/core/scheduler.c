@@ -52,8 +52,8 @@ lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
     struct lw_bytes key;
     delivery->lane = NULL;
     if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
-        struct lw_lane *lane =
-            lw_lanes_find(&scheduler->lanes, subscription, delivery->partition->place, key);
+        struct lw_lane *lane = lw_lanes_find(&scheduler->lanes, subscription,
+                                             delivery->partition->place, key);
         if (__builtin_expect(!lane, 0)) {
             return LW_STATUS_NO_MEMORY;
         }

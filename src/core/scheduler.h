@@ -80,7 +80,7 @@ lw_scheduler_lane_key(const struct lw_subscription *subscription,
     case LW_LANES_KEYED:
         return ret_key->data != NULL;
     case LW_LANES_PARTITION:
-        *ret_key = (struct lw_bytes){NULL, 0};
+        *ret_key = (struct lw_bytes){ NULL, 0 };
         return true;
     }
     return false;

@@ -17,10 +17,10 @@
 
 /* Which lane a message of the subscription waits in. */
 enum lw_lanes_kind {
-    LW_LANES_NONE,      /* none: unordered */
-    LW_LANES_KEY,       /* its key's; all without a key share one */
-    LW_LANES_KEYED,     /* its key's; those without a key are unordered */
-    LW_LANES_PARTITION  /* its partition's */
+    LW_LANES_NONE,     /* none: unordered */
+    LW_LANES_KEY,      /* its key's; all without a key share one */
+    LW_LANES_KEYED,    /* its key's; those without a key are unordered */
+    LW_LANES_PARTITION /* its partition's */
 };
 
 struct lw_subscription {
@@ -35,26 +35,26 @@ struct lw_subscription {
     const char *name; /* subscription or consumer group */
     const char *pipeline;
     int32_t priority;
-    uint32_t index;             /* order of subscribing */
-    enum lw_ordering ordering;  /* resolved, never DEFAULT */
-    enum lw_keyless keyless;    /* resolved */
-    uint32_t concurrency;       /* 0: none of its own */
+    uint32_t index;            /* order of subscribing */
+    enum lw_ordering ordering; /* resolved, never DEFAULT */
+    enum lw_keyless keyless;   /* resolved */
+    uint32_t concurrency;      /* 0: none of its own */
     uint32_t running;
     uint32_t queued;
     uint32_t parked;
-    uint32_t publishing;        /* JUDGED or PUBLISHING */
-    uint64_t waiting_since;     /* received_at of the oldest queued one, about */
-    bool is_paused;             /* by an operator */
-    bool is_engine_full;        /* its engine takes no task now */
+    uint32_t publishing;    /* JUDGED or PUBLISHING */
+    uint64_t waiting_since; /* received_at of the oldest queued one, about */
+    bool is_paused;         /* by an operator */
+    bool is_engine_full;    /* its engine takes no task now */
     bool is_engine_down;
-    bool is_publish_blocked;    /* intake stopped: no authorisation or no such topic */
-    bool is_failed;             /* its source cannot go on */
-    uint8_t lanes;              /* enum lw_lanes_kind: how `ordering` and `keyless` choose */
-    bool takes_loose;           /* whose turn it is, when both lanes and loose ones are ready */
+    bool is_publish_blocked; /* intake stopped: no authorisation or no such topic */
+    bool is_failed;          /* its source cannot go on */
+    uint8_t lanes;           /* enum lw_lanes_kind: how `ordering` and `keyless` choose */
+    bool takes_loose;        /* whose turn it is, when both lanes and loose ones are ready */
     struct lw_engine *engine;
     struct lw_broker *broker;
     struct lw_dispatcher *dispatcher;
-    struct lw_list partitions;  /* lw_partition.link */
+    struct lw_list partitions; /* lw_partition.link */
 };
 
 void lw_subscription_init(struct lw_subscription *subscription, uint32_t index);
@@ -76,8 +76,8 @@ lw_subscription_may_run(const struct lw_subscription *subscription)
 static inline bool
 lw_subscription_has_ready(const struct lw_subscription *subscription)
 {
-    return !lw_list_is_empty(&subscription->ready) || !lw_list_is_empty(&subscription->urgent) ||
-           subscription->loose.first != NULL;
+    return !lw_list_is_empty(&subscription->ready) ||
+           !lw_list_is_empty(&subscription->urgent) || subscription->loose.first != NULL;
 }
 
 /* Something is ready and nothing of its own forbids running it. */

@@ -63,7 +63,7 @@ lw_delivery_offset(const struct lw_delivery *delivery)
 static struct lw_message_times
 times_of(const struct lw_delivery *delivery)
 {
-    struct lw_message_times times = {-1, -1};
+    struct lw_message_times times = { -1, -1 };
     struct lw_broker *broker = delivery->subscription->broker;
     broker->ops->times(broker, &delivery->message, &times);
     return times;
@@ -117,5 +117,5 @@ lw_delivery_header(const struct lw_delivery *delivery, const char *name)
             return header->value;
         }
     }
-    return (struct lw_bytes){NULL, 0};
+    return (struct lw_bytes){ NULL, 0 };
 }

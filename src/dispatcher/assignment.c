@@ -57,9 +57,9 @@ drop_duplicate(struct lw_delivery *delivery)
     stream->counters.duplicates++;
     delivery->lane = NULL;
     lw_host_log(stream->dispatcher->host, LW_LOG_WARN, "message.duplicate",
-                "the client delivered a position twice; ignored", "topic=%s partition=%d id=%lld",
-                delivery->partition->topic, delivery->partition->number,
-                (long long)delivery->message.position);
+                "the client delivered a position twice; ignored",
+                "topic=%s partition=%d id=%lld", delivery->partition->topic,
+                delivery->partition->number, (long long)delivery->message.position);
     lw_settle_drop(stream->dispatcher, delivery);
 }
 
@@ -106,8 +106,8 @@ lw_assignment_close_tail(struct lw_partition *partition)
 static bool
 unstash_first(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 {
-    struct lw_delivery *delivery =
-        LW_CONTAINER(partition->stash.first, struct lw_delivery, link);
+    struct lw_delivery *delivery = LW_CONTAINER(partition->stash.first, struct lw_delivery,
+                                                link);
     enum lw_status status = LW_STATUS_OK;
     if (partition->has_ledger && !delivery->is_opened) {
         (void)lw_offsets_safe(&partition->offsets);
@@ -206,7 +206,7 @@ on_assigned(struct lw_link *link, const struct lw_event *event)
         if (!partition) {
             stream->subscription.is_failed = true; /* its messages have no place to go */
             lw_dispatcher_update_receive(dispatcher, stream);
-            struct lw_error error = {.status = LW_STATUS_NO_MEMORY};
+            struct lw_error error = { .status = LW_STATUS_NO_MEMORY };
             lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701",
                          "no memory for partition %d of %s", event->partition, event->topic);
             lw_dispatcher_fail(dispatcher, LW_STATUS_NO_MEMORY, &error);
@@ -280,8 +280,8 @@ end_delivery(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 static void
 end_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 {
-    struct lw_stream *stream =
-        LW_CONTAINER(partition->subscription, struct lw_stream, subscription);
+    struct lw_stream *stream = LW_CONTAINER(partition->subscription, struct lw_stream,
+                                            subscription);
     if (stream->slots[partition->slot] == partition) {
         stream->slots[partition->slot] = NULL;
     }

@@ -24,8 +24,8 @@ lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
     /* A lane outlives ownerships, so what counts is the whole stream. */
     direct->is_empty = stream->subscription.limits.count == 0;
     direct->now = dispatcher->host->now;
-    direct->deadline =
-        engine->direct_timeout_ns ? direct->now + engine->direct_timeout_ns : LW_NEVER;
+    direct->deadline = engine->direct_timeout_ns ? direct->now + engine->direct_timeout_ns
+                                                 : LW_NEVER;
     direct->count = 0;
     direct->bytes = 0;
 }
@@ -61,8 +61,7 @@ become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
     lw_assert(status == LW_STATUS_OK);
     delivery->lane = NULL;
     if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
-        delivery->lane =
-            lw_lanes_find(&scheduler->lanes, subscription, partition->place, key);
+        delivery->lane = lw_lanes_find(&scheduler->lanes, subscription, partition->place, key);
         if (!delivery->lane) {
             lw_assignment_stash(delivery, true);
             return false;
@@ -87,7 +86,8 @@ lw_direct_adopt(struct lw_direct *direct, struct lw_partition *partition,
     delivery->verdict = (uint8_t)((unsigned)verdict <= LW_ERROR ? verdict : LW_ERROR);
     direct->stream->counters.started++;
     lw_dispatcher_finish_any(direct->dispatcher, direct->stream, delivery);
-    if (!lw_scheduler_may_start(&direct->dispatcher->scheduler, &direct->stream->subscription) ||
+    if (!lw_scheduler_may_start(&direct->dispatcher->scheduler,
+                                &direct->stream->subscription) ||
         direct->dispatcher->phase != LW_PHASE_RUNNING) {
         direct->handler = NULL;
     }

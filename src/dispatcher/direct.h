@@ -41,8 +41,9 @@ void lw_direct_end(struct lw_direct *direct);
 void lw_direct_adopt(struct lw_direct *direct, struct lw_partition *partition,
                      struct lw_delivery *delivery, enum lw_verdict verdict);
 /* Its lane is idle; looked up only when something of the stream is held. */
-bool lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition *partition,
-                            const struct lw_delivery *delivery);
+bool
+lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition *partition,
+                       const struct lw_delivery *delivery);
 
 /* False: it takes the ordinary way, nothing happened. */
 LW_INLINE bool

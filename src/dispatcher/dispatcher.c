@@ -46,8 +46,9 @@ room_of(const struct lw_stream *stream)
 {
     const struct lw_subscription *subscription = &stream->subscription;
     uint32_t waiting = is_dry(stream) ? 0 : subscription->queued;
-    if (subscription->is_paused || subscription->is_publish_blocked || subscription->is_failed ||
-        subscription->is_engine_down || waiting >= subscription->window.size) {
+    if (subscription->is_paused || subscription->is_publish_blocked ||
+        subscription->is_failed || subscription->is_engine_down ||
+        waiting >= subscription->window.size) {
         return 0;
     }
     uint32_t room = lw_limits_room(&subscription->limits);
@@ -99,10 +100,12 @@ take_spares(struct lw_dispatcher *dispatcher, uint32_t wanted)
 }
 
 static void
-give_spares(struct lw_dispatcher *dispatcher, struct lw_message *const messages[], uint32_t count)
+give_spares(struct lw_dispatcher *dispatcher, struct lw_message *const messages[],
+            uint32_t count)
 {
     if (count > 0) {
-        memcpy(&dispatcher->spare[dispatcher->spare_count], messages, count * sizeof(*messages));
+        memcpy(&dispatcher->spare[dispatcher->spare_count], messages,
+               count * sizeof(*messages));
         dispatcher->spare_count += count;
     }
 }
@@ -120,7 +123,8 @@ detach_old(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
             delivery->is_detached = broker->ops->detach(broker, &delivery->message);
         }
         struct lw_list *next = delivery->held.next;
-        delivery = next == &partition->held ? NULL : LW_CONTAINER(next, struct lw_delivery, held);
+        delivery = next == &partition->held ? NULL
+                                            : LW_CONTAINER(next, struct lw_delivery, held);
     }
     partition->oldest_pinned = delivery;
     (void)dispatcher;
@@ -199,10 +203,10 @@ log_failure(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery
             const struct lw_ruling *ruling)
 {
     static const char *const texts[] = {
-        [LW_ACTION_DONE] = "done",         [LW_ACTION_PARK] = "retry here",
-        [LW_ACTION_REPUBLISH] = "retry",   [LW_ACTION_DEAD] = "dead-lettered",
-        [LW_ACTION_DROP] = "dropped",      [LW_ACTION_NACK] = "given back for redelivery",
-        [LW_ACTION_HOLD] = "held",         [LW_ACTION_STOP] = "stops the service",
+        [LW_ACTION_DONE] = "done",       [LW_ACTION_PARK] = "retry here",
+        [LW_ACTION_REPUBLISH] = "retry", [LW_ACTION_DEAD] = "dead-lettered",
+        [LW_ACTION_DROP] = "dropped",    [LW_ACTION_NACK] = "given back for redelivery",
+        [LW_ACTION_HOLD] = "held",       [LW_ACTION_STOP] = "stops the service",
     };
     bool is_bad = ruling->action == LW_ACTION_DEAD || ruling->action == LW_ACTION_HOLD ||
                   ruling->action == LW_ACTION_STOP || ruling->verdict == LW_ERROR;
@@ -249,7 +253,7 @@ lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *deliv
 static void
 stop_by_policy(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
 {
-    struct lw_error error = {.status = LW_STATUS_STOPPED, .is_fatal = true};
+    struct lw_error error = { .status = LW_STATUS_STOPPED, .is_fatal = true };
     lw_error_set(&error, LW_STATUS_STOPPED, "E0710",
                  "stopped by policy: message %lld of %s [%d] failed: %s",
                  (long long)delivery->message.position, delivery->partition->topic,
@@ -313,8 +317,8 @@ judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_deli
         .attempt = delivery->attempt,
         .retries = delivery->verdict == LW_OK ? 0 : lw_publish_retries(delivery),
     };
-    struct lw_ruling ruling =
-        lw_policy_judge(&stream->policy, &item, lw_host_random(dispatcher->host));
+    struct lw_ruling ruling = lw_policy_judge(&stream->policy, &item,
+                                              lw_host_random(dispatcher->host));
     if (ruling.verdict < LW_PENDING) {
         stream->counters.results[ruling.verdict]++;
     }
@@ -390,7 +394,6 @@ is_plain(const struct lw_dispatcher *dispatcher, const struct lw_delivery *deliv
             (delivery->outcome->output_count == 0 && !delivery->outcome->is_uncharged));
 }
 
-
 LW_INLINE void
 finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
@@ -441,7 +444,8 @@ lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     delivery->attempt = 0;
     delivery->is_detached = false;
     delivery->received_at = dispatcher->host->now;
-    delivery->held_bytes = (uint32_t)(delivery->message.key.size + delivery->message.value.size);
+    delivery->held_bytes = (uint32_t)(delivery->message.key.size +
+                                      delivery->message.value.size);
     partition->received_bytes += delivery->held_bytes;
     delivery->pinned_mark = partition->received_bytes;
     lw_delivery_move(delivery, LW_STATE_FREE, LW_STATE_QUEUED);
@@ -457,8 +461,8 @@ lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
 
 /* The ledger opens the position, the key chooses the lane. */
 static void
-admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_partition *partition,
-      struct lw_delivery *delivery)
+admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+      struct lw_partition *partition, struct lw_delivery *delivery)
 {
     lw_dispatcher_begin(dispatcher, stream, partition, delivery);
     lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
@@ -516,8 +520,7 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
         stream->subscription.waiting_since = dispatcher->host->now;
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct lw_delivery *delivery =
-            LW_CONTAINER(messages[i], struct lw_delivery, message);
+        struct lw_delivery *delivery = LW_CONTAINER(messages[i], struct lw_delivery, message);
         uint32_t slot = delivery->message.slot;
         lw_assert(slot < stream->slot_count && stream->slots[slot] != NULL);
         struct lw_partition *partition = stream->slots[slot];
@@ -705,8 +708,8 @@ look_at_sources(struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         struct lw_stream *stream = dispatcher->streams[i];
-        stream->has_more =
-            stream->has_more || stream->link->broker->ops->is_ready(stream->source);
+        stream->has_more = stream->has_more ||
+                           stream->link->broker->ops->is_ready(stream->source);
         lw_dispatcher_update_receive(dispatcher, stream);
     }
 }
@@ -730,7 +733,8 @@ note_behind(struct lw_dispatcher *dispatcher)
     }
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         struct lw_stream *stream = dispatcher->streams[i];
-        if (stream->subscription.choose.is_in && stream->subscription.choose.rank > best->rank) {
+        if (stream->subscription.choose.is_in &&
+            stream->subscription.choose.rank > best->rank) {
             lw_window_on_behind(&stream->subscription.window, dispatcher->host->now);
         }
     }

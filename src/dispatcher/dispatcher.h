@@ -51,8 +51,8 @@ struct lw_link {
     struct lw_dispatcher *dispatcher;
     struct lw_list dirty; /* lw_partition.dirty: something to commit */
     struct lw_timer commit_timer;
-    uint32_t completed;   /* settled since the last commit */
-    bool is_committing;   /* one is in flight */
+    uint32_t completed;       /* settled since the last commit */
+    bool is_committing;       /* one is in flight */
     uint32_t commit_failures; /* in a row */
     uint64_t commits;
     uint64_t commits_failed;
@@ -101,11 +101,11 @@ struct lw_dispatcher {
     uint32_t held_count;     /* deliveries that are not FREE */
     uint32_t publishing_count;
     uint64_t started_at;
-    uint64_t step_until; /* when this step lets others have the thread */
+    uint64_t step_until;     /* when this step lets others have the thread */
     uint64_t drain_deadline; /* LW_NEVER: none or unlimited */
     struct lw_timer drain_timer;
     struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
-    struct lw_timer memory_timer; /* tries again what lack of memory held up */
+    struct lw_timer memory_timer;      /* tries again what lack of memory held up */
     bool is_close_wanted;
     bool is_abort_wanted;
     bool is_taking_events; /* no commit by count now: an event may tell that it is not ours */
@@ -118,16 +118,16 @@ struct lw_dispatcher {
 };
 
 /* -- Making (service/api.c) -- */
-enum lw_status lw_dispatcher_init(struct lw_dispatcher *dispatcher, struct lw_host *host,
-                                  int wake_fd, const struct lw_dispatcher_options *options,
-                                  struct lw_error *ret_error);
+enum lw_status
+lw_dispatcher_init(struct lw_dispatcher *dispatcher, struct lw_host *host, int wake_fd,
+                   const struct lw_dispatcher_options *options, struct lw_error *ret_error);
 /* Frees everything but the host; phase NEW or CLOSED. Destroys brokers and engines. */
 void lw_dispatcher_deinit(struct lw_dispatcher *dispatcher);
 /* Takes the broker or engine over. */
 enum lw_status lw_dispatcher_add_broker(struct lw_dispatcher *dispatcher,
                                         struct lw_broker *broker, struct lw_link **ret_link);
-enum lw_status lw_dispatcher_add_engine(struct lw_dispatcher *dispatcher,
-                                        struct lw_engine *engine);
+enum lw_status
+lw_dispatcher_add_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine);
 struct lw_link *lw_dispatcher_find_link(struct lw_dispatcher *dispatcher, const char *name);
 enum lw_status lw_dispatcher_add_stream(struct lw_dispatcher *dispatcher,
                                         const struct lw_subscription_options *options,
@@ -135,11 +135,12 @@ enum lw_status lw_dispatcher_add_stream(struct lw_dispatcher *dispatcher,
 /* Forgets the last stream that was added (all or nothing of a family). Phase NEW. */
 void lw_dispatcher_drop_last_stream(struct lw_dispatcher *dispatcher);
 /* Starts engines and brokers and joins the host's turns. */
-enum lw_status lw_dispatcher_start(struct lw_dispatcher *dispatcher, struct lw_error *ret_error);
+enum lw_status
+lw_dispatcher_start(struct lw_dispatcher *dispatcher, struct lw_error *ret_error);
 /* One pure step: does all that is due, returns the next deadline. Called by the host's turn. */
 uint64_t lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now);
-void lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-                         bool is_paused);
+void
+lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream, bool is_paused);
 
 /* -- dispatcher.c, for its neighbours -- */
 /* Recomputes whether the stream may receive now. */

@@ -25,11 +25,11 @@ enum lw_history_kind {
 /* How a message left us. */
 enum lw_settled {
     LW_SETTLED_ACKED,
-    LW_SETTLED_RETRIED,       /* a retry copy was confirmed */
+    LW_SETTLED_RETRIED, /* a retry copy was confirmed */
     LW_SETTLED_DEAD_LETTERED,
-    LW_SETTLED_DROPPED,       /* by verdict or policy */
-    LW_SETTLED_REDELIVERED,   /* nacked: the broker gives it again */
-    LW_SETTLED_GIVEN_BACK     /* unfinished at drain */
+    LW_SETTLED_DROPPED,     /* by verdict or policy */
+    LW_SETTLED_REDELIVERED, /* nacked: the broker gives it again */
+    LW_SETTLED_GIVEN_BACK   /* unfinished at drain */
 };
 
 struct lw_history_event {

@@ -165,22 +165,24 @@ lw_dispatcher_find_link(struct lw_dispatcher *dispatcher, const char *name)
 
 enum lw_status
 lw_dispatcher_add_stream(struct lw_dispatcher *dispatcher,
-                         const struct lw_subscription_options *options, struct lw_engine *engine,
-                         struct lw_error *ret_error)
+                         const struct lw_subscription_options *options,
+                         struct lw_engine *engine, struct lw_error *ret_error)
 {
     if (dispatcher->phase != LW_PHASE_NEW) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "E0702",
                             "subscriptions can only be added before run");
     }
-    struct lw_link *link =
-        options->broker ? lw_dispatcher_find_link(dispatcher, options->broker) : NULL;
+    struct lw_link *link = options->broker
+                               ? lw_dispatcher_find_link(dispatcher, options->broker)
+                               : NULL;
     if (!link) {
-        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201", "no broker is called \"%s\"",
+        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201",
+                            "no broker is called \"%s\"",
                             options->broker ? options->broker : "");
     }
     struct lw_stream *stream = NULL;
-    enum lw_status status =
-        lw_stream_create(dispatcher, options, link, engine, &stream, ret_error);
+    enum lw_status status = lw_stream_create(dispatcher, options, link, engine, &stream,
+                                             ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -190,7 +192,7 @@ lw_dispatcher_add_stream(struct lw_dispatcher *dispatcher,
         status = lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory");
     }
     if (status != LW_STATUS_OK) {
-        lw_stream_destroy(stream);
+        lw_stream_close(stream);
         return status;
     }
     dispatcher->streams = streams;
@@ -201,7 +203,7 @@ void
 lw_dispatcher_drop_last_stream(struct lw_dispatcher *dispatcher)
 {
     lw_assert(dispatcher->phase == LW_PHASE_NEW && dispatcher->stream_count > 0);
-    lw_stream_destroy(dispatcher->streams[--dispatcher->stream_count]);
+    lw_stream_close(dispatcher->streams[--dispatcher->stream_count]);
 }
 
 /* -- starting -------------------------------------------------------------------------------------- */
@@ -254,9 +256,9 @@ make_tables(struct lw_dispatcher *dispatcher)
     if (ranks > LW_RANKS_MAX) {
         return LW_STATUS_TOO_LARGE;
     }
-    enum lw_status status = lw_scheduler_init(&dispatcher->scheduler,
-                                              dispatcher->options.concurrency, ranks ? ranks : 1,
-                                              bound, lw_host_random(dispatcher->host));
+    enum lw_status status = lw_scheduler_init(
+        &dispatcher->scheduler, dispatcher->options.concurrency, ranks ? ranks : 1, bound,
+        lw_host_random(dispatcher->host));
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -312,6 +314,38 @@ warn_retry_topics(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
     return LW_STATUS_OK;
 }
 
+/* Follows dead letters from consumer to consumer; true when they come back to `first`. */
+static bool
+comes_back(const struct lw_dispatcher *dispatcher, const struct lw_stream *first)
+{
+    const struct lw_stream *stream = first;
+    for (uint32_t i = 0; stream && stream->dead_letter_topic && i < dispatcher->stream_count;
+         i++) {
+        stream = find_consumer(dispatcher, stream->dead_letter_link, stream->dead_letter_topic);
+        if (stream == first) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A message that can never work would go round for ever. */
+static enum lw_status
+refuse_loops(const struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_stream *stream = dispatcher->streams[i];
+        if (comes_back(dispatcher, stream)) {
+            lw_error_set(ret_error, LW_STATUS_CONFIG, "E0302",
+                         "dead letters of \"%s\" go to \"%s\" and come back: a loop",
+                         stream->topic, stream->dead_letter_topic);
+            lw_error_help(ret_error, "choose a dead-letter topic that nobody here reads");
+            return LW_STATUS_CONFIG;
+        }
+    }
+    return LW_STATUS_OK;
+}
+
 static enum lw_status
 start_parts(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
 {
@@ -340,13 +374,18 @@ lw_dispatcher_start(struct lw_dispatcher *dispatcher, struct lw_error *ret_error
     if (dispatcher->phase != LW_PHASE_NEW) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "E0702", "it was started before");
     }
-    enum lw_status status = warn_retry_topics(dispatcher, ret_error);
+    enum lw_status status = refuse_loops(dispatcher, ret_error);
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    status = warn_retry_topics(dispatcher, ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }
     status = make_tables(dispatcher);
     if (status != LW_STATUS_OK) {
-        return lw_error_set(ret_error, status, "", "no memory for the tables of the dispatcher");
+        return lw_error_set(ret_error, status, "",
+                            "no memory for the tables of the dispatcher");
     }
     dispatcher->phase = LW_PHASE_RUNNING;
     dispatcher->started_at = dispatcher->host->now;

@@ -145,7 +145,8 @@ build_retry(struct lw_publishing *publishing)
     item->publication.kind = LW_PUBLISH_RETRY;
     item->publication.topic = stream->retry_topic;
     /* At once, but through a tier all the same: nobody need read the retry topic itself. */
-    item->publication.delay_ms = facts.delay_ms == 0 && stream->reads_tiers ? 1 : facts.delay_ms;
+    item->publication.delay_ms = facts.delay_ms == 0 && stream->reads_tiers ? 1
+                                                                            : facts.delay_ms;
     use_headers(item);
     return true;
 }
@@ -192,9 +193,9 @@ build_dead_letter(struct lw_publishing *publishing)
     item->publication.kind = LW_PUBLISH_DEAD_LETTER;
     item->publication.topic = dead_letter_topic(publishing, &origin);
     if (stream->payload == LW_PAYLOAD_HEADERS_ONLY || publishing->is_headers_only) {
-        item->publication.key = (struct lw_bytes){NULL, 0};
-        item->publication.ordering_key = (struct lw_bytes){NULL, 0};
-        item->publication.value = (struct lw_bytes){NULL, 0};
+        item->publication.key = (struct lw_bytes){ NULL, 0 };
+        item->publication.ordering_key = (struct lw_bytes){ NULL, 0 };
+        item->publication.value = (struct lw_bytes){ NULL, 0 };
     }
     use_headers(item);
     return true;
@@ -207,7 +208,7 @@ reply_key(const struct lw_stream *stream, const struct lw_delivery *delivery)
         return delivery->message.key;
     }
     if (strcmp(stream->reply_key, "none") == 0) {
-        return (struct lw_bytes){NULL, 0};
+        return (struct lw_bytes){ NULL, 0 };
     }
     return lw_delivery_header(delivery, stream->reply_key);
 }
@@ -234,7 +235,7 @@ build_output(struct lw_publishing *publishing, uint32_t index, uint32_t stored)
     item->publication.kind = is_reply ? LW_PUBLISH_REPLY : LW_PUBLISH_OUTPUT;
     item->publication.topic = view.topic ? view.topic : stream->reply_topic;
     item->publication.key = is_reply ? reply_key(stream, delivery) : view.key;
-    item->publication.ordering_key = (struct lw_bytes){NULL, 0};
+    item->publication.ordering_key = (struct lw_bytes){ NULL, 0 };
     item->publication.value = view.value;
     item->publication.delay_ms = view.delay_ms;
     item->publication.event_time_ms = -1;
@@ -358,7 +359,7 @@ resend_later(struct lw_publishing *publishing)
 {
     struct lw_delivery *delivery = publishing->delivery;
     struct lw_host *host = lw_stream_of(delivery)->dispatcher->host;
-    struct lw_backoff backoff = {RESEND_FIRST_MS, 2, RESEND_MAX_MS, 0};
+    struct lw_backoff backoff = { RESEND_FIRST_MS, 2, RESEND_MAX_MS, 0 };
     int64_t delay_ms = lw_backoff_ms(&backoff, ++publishing->tries, 0);
     lw_timers_arm(&host->timers, &delivery->timer, host->now + (uint64_t)delay_ms * LW_MS);
 }
@@ -467,12 +468,13 @@ block(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing,
       const struct publish_item *item)
 {
     struct lw_stream *stream = lw_stream_of(publishing->delivery);
-    say_refused(dispatcher, publishing, item,
-                item->refused == LW_STATUS_DENIED
-                    ? "publish blocked: the broker denies writing to the topic; receiving stops "
-                      "until it is allowed"
-                    : "publish blocked: the topic does not exist; receiving stops until it does "
-                      "(laneway topics create makes it)");
+    say_refused(
+        dispatcher, publishing, item,
+        item->refused == LW_STATUS_DENIED
+            ? "publish blocked: the broker denies writing to the topic; receiving stops "
+              "until it is allowed"
+            : "publish blocked: the topic does not exist; receiving stops until it does "
+              "(laneway topics create makes it)");
     if (!publishing->is_blocking) {
         publishing->is_blocking = true;
         stream->blocking++;
@@ -535,10 +537,10 @@ on_own_fault(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing,
     if (outcome) {
         lw_outcome_set_reason(outcome, reason, strlen(reason));
     }
-    struct lw_case judged = {.verdict = (enum lw_verdict)delivery->verdict,
-                             .delay_ms = -1,
-                             .attempt = delivery->attempt,
-                             .retries = lw_publish_retries(delivery)};
+    struct lw_case judged = { .verdict = (enum lw_verdict)delivery->verdict,
+                              .delay_ms = -1,
+                              .attempt = delivery->attempt,
+                              .retries = lw_publish_retries(delivery) };
     struct lw_ruling ruling = lw_policy_judge_refused(&stream->policy, is_reply, &judged,
                                                       lw_host_random(dispatcher->host));
     destroy(dispatcher, publishing);
@@ -614,8 +616,8 @@ lw_publish_on_receipt(struct lw_dispatcher *dispatcher, const struct lw_event *e
         item->state = ITEM_CONFIRMED;
         publishing->confirmed++;
         counters->published[item->publication.kind]++;
-        lw_history_note(dispatcher, LW_HISTORY_PUBLISHED, delivery,
-                        (int)item->publication.kind, 0);
+        lw_history_note(dispatcher, LW_HISTORY_PUBLISHED, delivery, (int)item->publication.kind,
+                        0);
     } else {
         item->state = ITEM_WAITING;
         item->refused = event->status;
@@ -638,7 +640,7 @@ void
 lw_publish_on_room(struct lw_link *link)
 {
     struct lw_queue waiting = link->waiting_room;
-    link->waiting_room = (struct lw_queue){NULL, NULL};
+    link->waiting_room = (struct lw_queue){ NULL, NULL };
     link->has_no_room = false;
     struct lw_queue_node *node;
     while ((node = lw_queue_pop(&waiting)) != NULL) {

@@ -12,6 +12,7 @@
 #include "dispatcher/settle_plain.h"
 
 #define COMMIT_RETRY_MAX_MS 5000
+#define BLOCKED_WARNING_MS 5000
 
 /* -- acks and nacks ------------------------------------------------------------------------- */
 
@@ -34,8 +35,8 @@ add_item(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, bool is
     if (stream->settle_count == 0) {
         lw_list_push(&dispatcher->settling, &stream->settle_link);
     }
-    stream->settle_items[stream->settle_count++] =
-        (struct lw_settle_item){&delivery->message, is_ack, delay_ms};
+    stream->settle_items[stream->settle_count++] = (struct lw_settle_item){ &delivery->message,
+                                                                            is_ack, delay_ms };
     if (stream->settle_count == LW_SETTLE_BATCH) {
         lw_settle_flush(dispatcher);
     }
@@ -51,8 +52,8 @@ flush_finished(struct lw_dispatcher *dispatcher, struct lw_link *link)
     }
     link->broker->ops->release(link->broker, link->finished, link->finished_count);
     for (uint32_t i = 0; i < link->finished_count; i++) {
-        struct lw_delivery *delivery =
-            LW_CONTAINER(link->finished[i], struct lw_delivery, message);
+        struct lw_delivery *delivery = LW_CONTAINER(link->finished[i], struct lw_delivery,
+                                                    message);
         delivery->state = LW_STATE_FREE; /* SETTLED or DROPPED before */
         if (dispatcher->spare_count < LW_RECEIVE_BATCH) {
             dispatcher->spare[dispatcher->spare_count++] = &delivery->message;
@@ -110,8 +111,8 @@ release(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 void
 lw_settle_mark_dirty(struct lw_partition *partition)
 {
-    struct lw_stream *stream =
-        LW_CONTAINER(partition->subscription, struct lw_stream, subscription);
+    struct lw_stream *stream = LW_CONTAINER(partition->subscription, struct lw_stream,
+                                            subscription);
     struct lw_link *link = stream->link;
     lw_list_push(&link->dirty, &partition->dirty);
     partition->is_dirty = true;
@@ -197,19 +198,43 @@ reserve_items(struct lw_link *link, uint32_t count)
     return true;
 }
 
+/* The lowest unfinished message holds back what is done above it: said once when it lasts. */
+static void
+say_blocked(struct lw_link *link, struct lw_partition *partition)
+{
+    const struct lw_list *node = lw_list_first(&partition->held);
+    if (!node || partition->offsets.done_beyond == 0) {
+        return;
+    }
+    const struct lw_delivery *first = LW_CONTAINER_CONST(node, struct lw_delivery, held);
+    uint64_t age_ms = (link->dispatcher->host->now - first->received_at) / LW_MS;
+    if (age_ms < BLOCKED_WARNING_MS || partition->blocking == first->message.position) {
+        return;
+    }
+    partition->blocking = first->message.position;
+    lw_host_log(
+        link->dispatcher->host, LW_LOG_WARN, "commit.blocked",
+        "one message holds back the commits of its partition",
+        "topic=%s partition=%d id=%lld state=%s attempt=%u age_ms=%llu done_beyond=%llu",
+        partition->topic, partition->number, (long long)first->message.position,
+        lw_state_name((enum lw_state)first->state), first->attempt, (unsigned long long)age_ms,
+        (unsigned long long)partition->offsets.done_beyond);
+}
+
 static void
 add_commit(struct lw_link *link, struct lw_partition *partition, uint32_t *count)
 {
     lw_assignment_close_tail(partition);
     int64_t safe = lw_offsets_safe(&partition->offsets);
+    say_blocked(link, partition);
     if (safe < 0 || safe == partition->committed || safe == partition->committing) {
         return;
     }
-    struct lw_stream *stream =
-        LW_CONTAINER(partition->subscription, struct lw_stream, subscription);
+    struct lw_stream *stream = LW_CONTAINER(partition->subscription, struct lw_stream,
+                                            subscription);
     partition->committing = safe;
-    link->commit_items[(*count)++] =
-        (struct lw_commit_item){stream->source, partition->slot, safe};
+    link->commit_items[(*count)++] = (struct lw_commit_item){ stream->source, partition->slot,
+                                                              safe };
 }
 
 /* Dirty again: by the interval; after failures with growing delay, for ever. */
@@ -220,8 +245,8 @@ arm_commit(struct lw_link *link)
     if (lw_list_is_empty(&link->dirty) || lw_timer_is_armed(&link->commit_timer)) {
         return;
     }
-    struct lw_backoff backoff = {dispatcher->options.commit_interval_ms, 2, COMMIT_RETRY_MAX_MS,
-                                 0};
+    struct lw_backoff backoff = { dispatcher->options.commit_interval_ms, 2,
+                                  COMMIT_RETRY_MAX_MS, 0 };
     int64_t delay_ms = lw_backoff_ms(&backoff, link->commit_failures + 1, 0);
     lw_timers_arm(&dispatcher->host->timers, &link->commit_timer,
                   dispatcher->host->now + (uint64_t)delay_ms * LW_MS);
@@ -253,10 +278,9 @@ lw_settle_commit(struct lw_link *link)
     }
     (void)lw_fault_point(dispatcher->host->faults, "commit.before");
     link->is_committing = true;
-    enum lw_status status =
-        link->broker->ops->commit(link->broker, link->commit_items, count);
+    enum lw_status status = link->broker->ops->commit(link->broker, link->commit_items, count);
     if (status != LW_STATUS_OK) {
-        struct lw_event event = {.kind = LW_EVENT_COMMITTED, .status = status};
+        struct lw_event event = { .kind = LW_EVENT_COMMITTED, .status = status };
         lw_settle_on_committed(link, &event);
     }
 }

@@ -27,8 +27,9 @@ lw_settle_unhold(struct lw_partition *partition, struct lw_delivery *delivery)
 {
     struct lw_list *next = delivery->held.next;
     if (partition->oldest_pinned == delivery) {
-        partition->oldest_pinned =
-            next == &partition->held ? NULL : LW_CONTAINER(next, struct lw_delivery, held);
+        partition->oldest_pinned = next == &partition->held
+                                       ? NULL
+                                       : LW_CONTAINER(next, struct lw_delivery, held);
     }
     struct lw_list *before = delivery->held.prev;
     before->next = next;

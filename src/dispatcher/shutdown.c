@@ -93,8 +93,7 @@ lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *deli
 {
     struct lw_lane *lane = delivery->lane;
     while (lane && lane->waiting.first) {
-        struct lw_delivery *later =
-            LW_CONTAINER(lane->waiting.first, struct lw_delivery, link);
+        struct lw_delivery *later = LW_CONTAINER(lane->waiting.first, struct lw_delivery, link);
         lw_scheduler_remove(&dispatcher->scheduler, later);
         give_back(dispatcher, later);
     }
@@ -178,8 +177,8 @@ enter_draining(struct lw_dispatcher *dispatcher)
     uint64_t now = dispatcher->host->now;
     set_phase(dispatcher, LW_PHASE_DRAINING);
     if (dispatcher->options.drain_timeout_ms > 0) {
-        dispatcher->drain_deadline =
-            now + (uint64_t)dispatcher->options.drain_timeout_ms * LW_MS;
+        dispatcher->drain_deadline = now +
+                                     (uint64_t)dispatcher->options.drain_timeout_ms * LW_MS;
         lw_timers_arm(&dispatcher->host->timers, &dispatcher->drain_timer,
                       dispatcher->drain_deadline);
     }

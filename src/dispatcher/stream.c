@@ -65,8 +65,8 @@ init_subscription(struct lw_stream *stream, const struct lw_subscription_options
 static struct lw_backoff
 backoff_of(const struct lw_backoff_options *options)
 {
-    return (struct lw_backoff){options->initial_ms, options->multiplier, options->max_ms,
-                               options->jitter_ms};
+    return (struct lw_backoff){ options->initial_ms, options->multiplier, options->max_ms,
+                                options->jitter_ms };
 }
 
 /* Redelivery on an ordered lane of a broker without nack means trying again in place. */
@@ -90,8 +90,8 @@ init_policy(struct lw_stream *stream, const struct lw_subscription_options *opti
     const struct lw_retry_options *retry = &options->retry;
     bool is_default_in_place = caps->retries_in_place && !stream->retry_topic;
     stream->policy = (struct lw_policy){
-        .is_in_place =
-            retry->in_place == LW_DEFAULT ? is_default_in_place : retry->in_place == LW_YES,
+        .is_in_place = retry->in_place == LW_DEFAULT ? is_default_in_place
+                                                     : retry->in_place == LW_YES,
         .max_attempts = retry->max_attempts,
         .in_place_backoff = backoff_of(&retry->in_place_backoff),
         .has_retry_topic = stream->retry_topic != NULL,
@@ -154,8 +154,8 @@ init_dead_letter(struct lw_stream *stream, const struct lw_subscription_options 
         stream->dead_letter_link = lw_dispatcher_find_link(stream->dispatcher, dead->broker);
     }
     if (!stream->dead_letter_link) {
-        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201", "no broker is called \"%s\"",
-                            dead->broker);
+        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201",
+                            "no broker is called \"%s\"", dead->broker);
     }
     if (dead->topic) {
         return expand(dead->topic, stream->topic, "dead-letter", &stream->dead_letter_topic,
@@ -185,8 +185,8 @@ init_reply(struct lw_stream *stream, const struct lw_subscription_options *optio
         stream->reply_link = lw_dispatcher_find_link(stream->dispatcher, reply->broker);
     }
     if (!stream->reply_link) {
-        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201", "no broker is called \"%s\"",
-                            reply->broker);
+        return lw_error_set(ret_error, LW_STATUS_NOT_FOUND, "E0201",
+                            "no broker is called \"%s\"", reply->broker);
     }
     return reply->topic
                ? expand(reply->topic, stream->topic, "reply", &stream->reply_topic, ret_error)
@@ -305,8 +305,9 @@ fill(struct lw_stream *stream, const struct lw_subscription_options *options,
 }
 
 enum lw_status
-lw_stream_create(struct lw_dispatcher *dispatcher, const struct lw_subscription_options *options,
-                 struct lw_link *link, struct lw_engine *engine, struct lw_stream **ret_stream,
+lw_stream_create(struct lw_dispatcher *dispatcher,
+                 const struct lw_subscription_options *options, struct lw_link *link,
+                 struct lw_engine *engine, struct lw_stream **ret_stream,
                  struct lw_error *ret_error)
 {
     enum lw_status status = check(options, ret_error);
@@ -322,8 +323,8 @@ lw_stream_create(struct lw_dispatcher *dispatcher, const struct lw_subscription_
     stream->batch_max = 1;
     stream->max_uncommitted = options->max_uncommitted;
     stream->is_retry_external = options->retry.is_external;
-    stream->family =
-        link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA : LW_HEADERS_PULSAR;
+    stream->family = link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA
+                                                                         : LW_HEADERS_PULSAR;
     lw_list_init(&stream->settle_link);
     lw_list_init(&stream->subscription.partitions);
     status = fill(stream, options, engine, ret_error);
@@ -388,6 +389,16 @@ lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *o
                                                 ret_error);
 }
 
+void
+lw_stream_close(struct lw_stream *stream)
+{
+    if (stream->source) {
+        stream->link->broker->ops->unsubscribe(stream->source);
+        stream->source = NULL;
+    }
+    lw_stream_destroy(stream);
+}
+
 /* -- partitions --------------------------------------------------------------------------------------- */
 
 static bool
@@ -433,6 +444,7 @@ lw_stream_assign(struct lw_stream *stream, const struct lw_event *event)
     partition->committed = event->position;
     partition->committing = -1;
     partition->tail = -1;
+    partition->blocking = -1;
     if (partition->has_ledger) {
         lw_offsets_init(&partition->offsets, event->position, stream->max_uncommitted);
     }

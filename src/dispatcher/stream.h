@@ -23,15 +23,15 @@ struct lw_counters {
     uint64_t received;
     uint64_t received_bytes;
     uint64_t started;
-    uint64_t results[5]; /* by enum lw_verdict, after error classes */
-    uint64_t settled[6]; /* by enum lw_settled */
+    uint64_t results[5];   /* by enum lw_verdict, after error classes */
+    uint64_t settled[6];   /* by enum lw_settled */
     uint64_t published[4]; /* by enum lw_publication_kind, confirmed */
     uint64_t publish_failures[4];
     uint64_t dead_reasons[5]; /* by enum lw_cause */
-    uint64_t stale;    /* returned after the partition was taken away */
-    uint64_t late;     /* returned after the attempt's time */
-    uint64_t held;     /* on_exhausted: hold, or a dead letter that no topic takes */
-    uint64_t duplicates; /* positions received twice in one ownership */
+    uint64_t stale;           /* returned after the partition was taken away */
+    uint64_t late;            /* returned after the attempt's time */
+    uint64_t held;            /* on_exhausted: hold, or a dead letter that no topic takes */
+    uint64_t duplicates;      /* positions received twice in one ownership */
 };
 
 struct lw_stream {
@@ -85,9 +85,11 @@ enum lw_status lw_stream_create(struct lw_dispatcher *dispatcher,
                                 struct lw_link *link, struct lw_engine *engine,
                                 struct lw_stream **ret_stream, struct lw_error *ret_error);
 void lw_stream_destroy(struct lw_stream *stream);
-enum lw_status lw_stream_open(struct lw_stream *stream,
-                              const struct lw_subscription_options *options,
-                              struct lw_error *ret_error);
+enum lw_status
+lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *options,
+               struct lw_error *ret_error);
+/* Takes the subscription back at the broker, before start only, and destroys the stream. */
+void lw_stream_close(struct lw_stream *stream);
 /* Puts the partition of an ASSIGNED event into its slot. */
 struct lw_partition *lw_stream_assign(struct lw_stream *stream, const struct lw_event *event);
 

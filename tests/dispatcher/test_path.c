@@ -136,7 +136,7 @@ the_lane_that_blocks_a_commit_goes_first(void **state)
     (void)state;
     world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    options.retry.in_place_backoff = (struct lw_backoff_options){10, 1, 10, 0};
+    options.retry.in_place_backoff = (struct lw_backoff_options){ 10, 1, 10, 0 };
     world_topic(&world, "orders", 1);
     world_add(&world, &options);
     world_start(&world);
@@ -307,7 +307,7 @@ static void
 bytes_in_hand_are_bounded_too(void **state)
 {
     struct world world;
-    char value[1000] = {0};
+    char value[1000] = { 0 };
     (void)state;
     world_init(&world, 100, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
@@ -317,7 +317,7 @@ bytes_in_hand_are_bounded_too(void **state)
     world_topic(&world, "orders", 1);
     for (int i = 0; i < 50; i++) {
         struct lw_memory_item item = lw_memory_item_of("orders", NULL, NULL);
-        item.value = (struct lw_bytes){value, sizeof(value)};
+        item.value = (struct lw_bytes){ value, sizeof(value) };
         assert_int_equal(lw_memory_hub_publish(world.hub, &item, NULL, NULL), LW_STATUS_OK);
     }
     world_add(&world, &options);
@@ -407,9 +407,9 @@ a_failed_commit_is_repeated_and_nothing_is_lost(void **state)
     (void)state;
     world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    struct lw_memory_fault fault = {.kind = LW_MEMORY_FAIL_COMMIT,
-                                    .count = 5,
-                                    .status = LW_STATUS_UNAVAILABLE};
+    struct lw_memory_fault fault = { .kind = LW_MEMORY_FAIL_COMMIT,
+                                     .count = 5,
+                                     .status = LW_STATUS_UNAVAILABLE };
     world_topic(&world, "orders", 1);
     world_add(&world, &options);
     world_start(&world);
@@ -434,7 +434,7 @@ a_handler_that_reads_sees_every_field(void **state)
     world_topic(&world, "orders", 1);
     world_add(&world, &options);
     world_start(&world);
-    struct lw_header header = {lw_bytes_of("trace"), lw_bytes_of("1")};
+    struct lw_header header = { lw_bytes_of("trace"), lw_bytes_of("1") };
     struct lw_memory_item item = lw_memory_item_of("orders", "key", "value");
     item.headers = &header;
     item.header_count = 1;
@@ -454,7 +454,8 @@ a_handler_that_reads_sees_every_field(void **state)
     assert_null(lw_delivery_header(delivery, "none").data);
     assert_in_range(lw_delivery_timestamp_ms(delivery), VIRTUAL_WALL_MS,
                     VIRTUAL_WALL_MS + 1000);
-    assert_int_equal(lw_delivery_message_id(delivery, id, sizeof(id)), strlen("main/orders/0/0"));
+    assert_int_equal(lw_delivery_message_id(delivery, id, sizeof(id)),
+                     strlen("main/orders/0/0"));
     assert_string_equal(id, "main/orders/0/0");
     assert_ptr_equal(lw_delivery_dispatcher(delivery), &world.dispatcher);
     world_deinit(&world);
@@ -495,6 +496,66 @@ a_million_keys_leave_no_lanes_behind(void **state)
     world_deinit(&world);
 }
 
+static void
+a_subscription_that_was_taken_back_owns_nothing(void **state)
+{
+    struct world world;
+    (void)state;
+    world_init(&world, 1, NULL);
+    struct lw_subscription_options kept = world_options("kept", 1);
+    struct lw_subscription_options gone = world_options("gone", 2);
+    world_topic(&world, "kept", 1);
+    world_topic(&world, "gone", 1);
+    world_add(&world, &kept);
+    world_add(&world, &gone);
+    lw_dispatcher_drop_last_stream(&world.dispatcher);
+    world_start(&world);
+    assert_non_null(lw_memory_hub_owner(world.hub, "group", "kept", 0));
+    assert_null(lw_memory_hub_owner(world.hub, "group", "gone", 0));
+    world_deinit(&world);
+}
+
+static void
+dead_letters_that_come_back_are_refused_at_start(void **state)
+{
+    struct world world;
+    struct lw_error error = { 0 };
+    (void)state;
+    world_init(&world, 1, NULL);
+    struct lw_subscription_options first = world_options("orders", 1);
+    struct lw_subscription_options second = world_options("orders.dlq", 2);
+    second.dead_letter.topic = "orders";
+    world_add(&world, &first);
+    world_add(&world, &second);
+    assert_int_equal(lw_dispatcher_start(&world.dispatcher, &error), LW_STATUS_CONFIG);
+    assert_string_equal(error.code, "E0302");
+    world_deinit(&world);
+}
+
+static void
+a_message_that_blocks_commits_for_long_is_said_once(void **state)
+{
+    struct world world;
+    (void)state;
+    world_init(&world, 2, NULL);
+    struct lw_subscription_options options = world_options("orders", 1);
+    options.ordering = LW_ORDERING_NONE;
+    world_topic(&world, "orders", 1);
+    world_add(&world, &options);
+    world_start(&world);
+    world_send(&world, "orders", 0, NULL, 100);
+    world_turn(&world);
+    for (int i = 0; i < 20; i++) {
+        world_finish(&world, 1, LW_OK); /* offset 0 stays */
+        world_pass(&world, 500);
+    }
+    const char *first = strstr(world.log.data, "commit.blocked");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "topic=orders partition=0 id=0"));
+    assert_null(strstr(first + 1, "commit.blocked"));
+    world_deinit(&world);
+}
+
 int
 main(void)
 {
@@ -518,6 +579,9 @@ main(void)
         cmocka_unit_test(commits_are_coalesced_and_one_is_in_flight),
         cmocka_unit_test(a_failed_commit_is_repeated_and_nothing_is_lost),
         cmocka_unit_test(a_handler_that_reads_sees_every_field),
+        cmocka_unit_test(a_subscription_that_was_taken_back_owns_nothing),
+        cmocka_unit_test(dead_letters_that_come_back_are_refused_at_start),
+        cmocka_unit_test(a_message_that_blocks_commits_for_long_is_said_once),
         cmocka_unit_test(a_million_keys_leave_no_lanes_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

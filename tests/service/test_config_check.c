@@ -207,7 +207,7 @@ static void
 a_retry_topic_that_nobody_reads_follows_the_warning_mode(void **state)
 {
     (void)state;
-    char text[4000];
+    char text[4200];
     static const char body[] = "consumer: { group: g }, topics: [a], ordering: none, retry: { "
                                "topic: again%s }";
     char first[300];

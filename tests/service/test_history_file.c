@@ -43,8 +43,9 @@ setup(struct world *world)
     assert_true(fd >= 0);
     close(fd);
     struct lw_error error;
-    assert_int_equal(lw_history_file_open(&world->dispatcher, world->path, &world->file, &error),
-                     LW_STATUS_OK);
+    assert_int_equal(
+        lw_history_file_open(&world->dispatcher, world->path, &world->file, &error),
+        LW_STATUS_OK);
 }
 
 static void

@@ -140,9 +140,9 @@ def chaos_kafka(job, rng):
 def crash_points(job, rng):
     """SIGKILL at a named point of publish, settle or commit, then a second run."""
     point = rng.choice(POINTS)
-    passage = rng.randrange(1, 4 if point.startswith("commit") else 60)
-    first = job.start(arguments=["--faults", f"{point}:{passage}:kill"],
-                      properties=e2e.SHORT_SESSION)
+    passage = rng.randrange(1, 6 if point.startswith("commit") else 60)
+    first = job.start(work_ms=1, properties=e2e.SHORT_SESSION,
+                      arguments=["--faults", f"{point}:{passage}:kill"])
     check_equal(first.code(), -signal.SIGKILL, f"how it ended at {point}:{passage}")
     second = job.start(properties=e2e.SHORT_SESSION)
     finish(job, [second])

@@ -83,6 +83,19 @@ lw_memory_member_add(struct lw_memory_broker *broker, struct lw_memory_source *s
 }
 
 void
+lw_memory_member_remove(struct lw_memory_source *source)
+{
+    struct lw_memory_member *member = source->member;
+    if (member) {
+        source->member = NULL;
+        lw_list_remove(&source->member_link);
+        if (lw_list_is_empty(&member->sources)) {
+            lw_memory_member_destroy(member);
+        }
+    }
+}
+
+void
 lw_memory_member_destroy(struct lw_memory_member *member)
 {
     lw_list_remove(&member->link);

@@ -25,6 +25,8 @@ void lw_memory_member_expel(struct lw_memory_member *member);
 void lw_memory_member_say_lost(struct lw_memory_member *member);
 /* The same, and joins again. */
 void lw_memory_member_lose(struct lw_memory_member *member);
+/* Takes a source out again, before anything joined; the member goes with its last one. */
+void lw_memory_member_remove(struct lw_memory_source *source);
 /* May take part in an assignment, and be believed when it commits. */
 bool lw_memory_member_is_active(const struct lw_memory_member *member);
 

@@ -131,6 +131,15 @@ subscribe(struct lw_broker *base, const struct lw_source_options *options,
     return LW_STATUS_OK;
 }
 
+static void
+unsubscribe(struct lw_source *base)
+{
+    struct lw_memory_source *source = (struct lw_memory_source *)(void *)base;
+    lw_assert(source->broker->state == LW_MEMORY_BROKER_NEW);
+    lw_memory_member_remove(source);
+    lw_memory_source_destroy(source);
+}
+
 static enum lw_status
 start(struct lw_broker *base, struct lw_error *ret_error)
 {
@@ -363,12 +372,13 @@ events(struct lw_broker *base, struct lw_event *out, size_t n)
 
 #define LW_MEMORY_OPS(convention)                                                              \
     {                                                                                          \
-        .scheme = "memory", .create = create, .subscribe = subscribe, .start = start,          \
-        .events = events, .demand = demand, .is_ready = is_ready, .receive = receive,          \
-        .settle = settle, .commit = commit, .publish = publish, .release = release,            \
-        .detach = detach, .headers = headers, .times = times, .revoke_done = revoke_done,      \
-        .stop_sources = stop_sources, .close = close_broker, .destroy = destroy,               \
-        .default_topic = (convention), .describe_topics = lw_memory_address_describe,          \
+        .scheme = "memory", .create = create, .subscribe = subscribe,                          \
+        .unsubscribe = unsubscribe, .start = start, .events = events, .demand = demand,        \
+        .is_ready = is_ready, .receive = receive, .settle = settle, .commit = commit,          \
+        .publish = publish, .release = release, .detach = detach, .headers = headers,          \
+        .times = times, .revoke_done = revoke_done, .stop_sources = stop_sources,              \
+        .close = close_broker, .destroy = destroy, .default_topic = (convention),              \
+        .describe_topics = lw_memory_address_describe,                                         \
         .create_topics = lw_memory_address_create,                                             \
     }
 
