@@ -339,7 +339,7 @@ is_part_of(const struct lw_kafka_properties *a, const struct lw_kafka_properties
     for (size_t i = 0; i < a->count; i++) {
         const char *mine = lw_kafka_properties_get(a, a->items[i].name);
         const char *other = lw_kafka_properties_get(b, a->items[i].name);
-        if (!other || strcmp(mine, other) != 0) {
+        if (!mine || !other || strcmp(mine, other) != 0) {
             return false;
         }
     }
