@@ -118,6 +118,12 @@ help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const
     } else if (is_tls) {
         lw_error_help(ret_error, "check ssl.ca.location and the broker's certificate. Still "
                                  "trying; nothing is lost.");
+    } else if (strstr(reason, "verify that security.protocol")) {
+        lw_error_help(ret_error,
+                      "this is what a broker that wants a login does to a client without. "
+                      "security.protocol is %s; try sasl_plaintext or sasl_ssl. Still trying; "
+                      "nothing is lost.",
+                      protocol_of(broker));
     } else {
         lw_error_help(ret_error, "check the address and that the broker runs. Still trying; "
                                  "nothing is lost.");
