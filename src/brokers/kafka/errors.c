@@ -118,7 +118,7 @@ help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const
     } else if (is_tls) {
         lw_error_help(ret_error, "check ssl.ca.location and the broker's certificate. Still "
                                  "trying; nothing is lost.");
-    } else if (strstr(reason, "verify that security.protocol")) {
+    } else if (strstr(reason, "verify that security.protocol") && !broker->was_up) {
         lw_error_help(ret_error,
                       "this is what a broker that wants a login does to a client without. "
                       "security.protocol is %s; try sasl_plaintext or sasl_ssl. Still trying; "
@@ -152,6 +152,10 @@ lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t c
 {
     char plain[300];
     unwrap(*reason ? reason : "no connection", plain, sizeof plain);
+    char *advice = strstr(plain, ": verify that security.protocol");
+    if (advice && broker->was_up) {
+        *advice = '\0'; /* it was right a moment ago */
+    }
     if (is_authentication(code, reason)) {
         (void)lw_error_set(ret_error, LW_STATUS_DENIED, "E0502",
                            "broker \"%s\" (%s) refused the authentication: %s", broker->name,
@@ -226,6 +230,7 @@ lw_kafka_error_check_reached(struct lw_kafka_broker *broker)
     }
     struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
     broker->is_up = true;
+    broker->was_up = true;
     broker->is_down_said = false;
     lw_kafka_events_push(broker, &event);
 }

@@ -486,6 +486,7 @@ struct lw_kafka_broker {
     enum lw_status commit_status;
     atomic_bool is_reached; /* an answer came since the last BROKER_DOWN; any thread sets it */
     bool is_up;
+    bool was_up; /* ever */
     bool is_down_said;
     struct lw_timer reach_timer; /* looks at is_reached while not up */
     struct lw_letter closed_letter;

@@ -72,6 +72,24 @@ a_refused_password_is_denied(void **state)
 }
 
 static void
+a_hang_up_points_to_a_login_only_if_it_never_worked(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    static const char reason[] =
+        "h:1/1: Disconnected: verify that security.protocol is correctly "
+        "configured, broker might require SASL authentication (after "
+        "233ms in state UP)";
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT, reason, &error);
+    assert_non_null(strstr(error.help, "wants a login"));
+    broker.was_up = true;
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT, reason, &error);
+    assert_string_equal(error.message,
+                        "cannot use broker \"main\" (kafka://localhost:9092): Disconnected");
+    assert_null(strstr(error.help, "login"));
+}
+
+static void
 a_refused_connection_keeps_the_clients_reason(void **state)
 {
     (void)state;
@@ -149,6 +167,7 @@ main(void)
         cmocka_unit_test_setup(a_closed_first_request_points_to_tls, setup),
         cmocka_unit_test_setup(with_tls_already_on_the_hint_is_another, setup),
         cmocka_unit_test_setup(a_refused_password_is_denied, setup),
+        cmocka_unit_test_setup(a_hang_up_points_to_a_login_only_if_it_never_worked, setup),
         cmocka_unit_test_setup(a_refused_connection_keeps_the_clients_reason, setup),
         cmocka_unit_test_setup(a_missing_topic_says_how_to_make_it, setup),
         cmocka_unit_test_setup(missing_rights_name_the_right_and_its_object, setup),
