@@ -55,6 +55,36 @@ a_member_goes_on_at_the_last_commit(void **state)
     }
 }
 
+static void
+topics_and_groups_of_one_broker_are_apart_and_commit_together(void **state)
+{
+    (void)state;
+    struct driver driver;
+    char first[64];
+    char second[64];
+    char group[64];
+    cluster_name("group", group);
+    cluster_name("first", first);
+    cluster_name("second", second);
+    cluster_create(first, 2);
+    cluster_create(second, 3);
+    cluster_fill(first, 100, 10);
+    cluster_fill(second, 50, 10);
+    driver_open(&driver, cluster_address(), NULL);
+    driver_subscribe(&driver, first, group, quick);
+    driver_subscribe(&driver, second, group, quick);
+    driver_subscribe(&driver, first, second, quick);
+    driver_start(&driver);
+    driver_run_received(&driver, 250, 30000);
+    driver_run_assigned(&driver, 7, 20000);
+    driver_pass(&driver, 300);
+    assert_int_equal(driver.received, 250);
+    driver_commit(&driver);
+    assert_int_equal(driver.commits, 1);
+    assert_int_equal(driver.commit_status, LW_STATUS_OK);
+    driver_close(&driver);
+}
+
 /* -- Bytes ------------------------------------------------------------------------------------------ */
 
 static const struct lw_header odd_headers[] = {
@@ -263,6 +293,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hundred_thousand_messages_come_once_and_in_order),
         cmocka_unit_test(a_member_goes_on_at_the_last_commit),
+        cmocka_unit_test(topics_and_groups_of_one_broker_are_apart_and_commit_together),
         cmocka_unit_test(keys_values_and_headers_are_kept_bit_for_bit_also_when_copied_out),
         cmocka_unit_test(a_byte_limit_stops_a_receive_and_nothing_is_lost),
         cmocka_unit_test(a_delayed_copy_waits_in_its_tier_and_never_behind_a_longer_one),
