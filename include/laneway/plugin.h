@@ -132,10 +132,10 @@ enum lw_event_kind {
 
 struct lw_event {
     enum lw_event_kind kind;
-    struct lw_source *source; /* of slot events and SOURCE_ERROR */
     uint32_t slot;
-    uint64_t generation; /* from lw_broker_next_generation, never reused in the process */
-    const char *topic;   /* ASSIGNED: the slot's topic (a tier's own name); lives as the slot */
+    struct lw_source *source; /* of slot events and SOURCE_ERROR */
+    uint64_t generation;      /* from lw_broker_next_generation, never reused in the process */
+    const char *topic; /* ASSIGNED: the slot's topic (a tier's own name); lives as the slot */
     int32_t partition;
     bool is_companion; /* ASSIGNED: a retry tier, not the subscribed topic */
     int64_t position;

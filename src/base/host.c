@@ -169,6 +169,7 @@ run_deferred(struct lw_host *host)
     lw_list_push(&host->deferred, &marker);
     struct lw_list *node = lw_list_pop(&host->deferred);
     while (node != &marker) {
+        lw_assert(node != NULL); /* the marker is still in the list */
         struct lw_deferred *deferred = LW_CONTAINER(node, struct lw_deferred, link);
         deferred->fn(deferred);
         node = lw_list_pop(&host->deferred);

@@ -67,6 +67,17 @@ lw_lane_place(const struct lw_subscription *subscription, int32_t partition)
     return (uint64_t)subscription->index << 32 | (uint32_t)partition;
 }
 
+/* Into the first empty slot from its home on. */
+static void
+place_slot(struct lw_lane_slot *slots, uint64_t mask, struct lw_lane_slot slot)
+{
+    uint64_t at = slot.hash & mask;
+    while (slots[at].lane) {
+        at = (at + 1) & mask;
+    }
+    slots[at] = slot;
+}
+
 static bool
 grow(struct lw_lanes *lanes)
 {
@@ -76,13 +87,8 @@ grow(struct lw_lanes *lanes)
         return false;
     }
     for (uint64_t i = 0; i <= lanes->mask; i++) {
-        struct lw_lane_slot slot = lanes->slots[i];
-        if (slot.lane) {
-            uint64_t at = slot.hash & mask;
-            while (slots[at].lane) {
-                at = (at + 1) & mask;
-            }
-            slots[at] = slot;
+        if (lanes->slots[i].lane) {
+            place_slot(slots, mask, lanes->slots[i]);
         }
     }
     lw_free(lanes->slots);
@@ -166,6 +172,7 @@ copy_key(struct lw_lane *lane, const void *key, uint32_t size)
     return lane->key != NULL;
 }
 
+/* NOLINTBEGIN(readability-function-size): what the lookup knows already: six facts */
 struct lw_lane *
 lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, uint64_t place,
                 const void *key, uint32_t size, uint64_t hash)
@@ -192,14 +199,11 @@ lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, ui
     lane->hash = hash;
     lane->place = LW_LANE_IDLE;
     lw_list_init(&lane->link);
-    uint64_t at = hash & lanes->mask;
-    while (lanes->slots[at].lane) {
-        at = (at + 1) & lanes->mask;
-    }
-    lanes->slots[at] = (struct lw_lane_slot){ hash, lane };
+    place_slot(lanes->slots, lanes->mask, (struct lw_lane_slot){ hash, lane });
     lanes->count++;
     return lane;
 }
+/* NOLINTEND(readability-function-size) */
 
 static inline struct lw_delivery *
 head_of(const struct lw_lane *lane)

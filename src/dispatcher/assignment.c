@@ -306,21 +306,25 @@ end_partition(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 typedef void (*partition_fn)(struct lw_dispatcher *dispatcher, struct lw_partition *partition);
 
 static void
+each_of_stream(struct lw_stream *stream, uint64_t generation, partition_fn fn)
+{
+    struct lw_list *head = &stream->subscription.partitions;
+    for (struct lw_list *node = head->next; node != head;) {
+        struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
+        node = node->next;
+        if (partition->generation == generation && !partition->is_ended) {
+            fn(stream->dispatcher, partition);
+        }
+    }
+}
+
+static void
 each_of_generation(struct lw_link *link, uint64_t generation, partition_fn fn)
 {
     struct lw_dispatcher *dispatcher = link->dispatcher;
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        struct lw_stream *stream = dispatcher->streams[i];
-        if (stream->link != link) {
-            continue;
-        }
-        struct lw_list *head = &stream->subscription.partitions;
-        for (struct lw_list *node = head->next; node != head;) {
-            struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);
-            node = node->next;
-            if (partition->generation == generation && !partition->is_ended) {
-                fn(dispatcher, partition);
-            }
+        if (dispatcher->streams[i]->link == link) {
+            each_of_stream(dispatcher->streams[i], generation, fn);
         }
     }
 }

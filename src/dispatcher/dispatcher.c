@@ -24,7 +24,7 @@
 #define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define EVENT_BATCH 64
 #define DETACH_DELAY_MS 1000
-#define PINNED_BYTES_MAX (1024 * 1024)
+#define PINNED_BYTES_MAX (UINT64_C(1024) * 1024)
 
 /* -- receive ------------------------------------------------------------------------------- */
 
@@ -105,7 +105,7 @@ give_spares(struct lw_dispatcher *dispatcher, struct lw_message *const messages[
 {
     if (count > 0) {
         memcpy(&dispatcher->spare[dispatcher->spare_count], messages,
-               count * sizeof(*messages));
+               count * sizeof(struct lw_message *));
         dispatcher->spare_count += count;
     }
 }
@@ -581,7 +581,8 @@ receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     }
     struct lw_message *messages[LW_RECEIVE_BATCH];
     dispatcher->spare_count -= wanted;
-    memcpy(messages, &dispatcher->spare[dispatcher->spare_count], wanted * sizeof(*messages));
+    memcpy(messages, &dispatcher->spare[dispatcher->spare_count],
+           wanted * sizeof(struct lw_message *));
     const struct lw_limits *limits = &stream->subscription.limits;
     uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
     uint32_t count = (uint32_t)stream->link->broker->ops->receive(
@@ -615,6 +616,7 @@ receive_before_choice(struct lw_dispatcher *dispatcher)
         return NULL;
     }
     struct lw_rank_node *receivable = lw_ranks_first(&dispatcher->receivable);
+    lw_assert(receivable != NULL);
     struct lw_stream *stream = LW_CONTAINER(receivable, struct lw_stream, subscription.receive);
     const struct lw_rank_node *ready = lw_ranks_first(&dispatcher->scheduler.ready);
     if (!ready || receivable->rank < ready->rank ||

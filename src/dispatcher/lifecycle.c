@@ -81,6 +81,7 @@ destroy_outcomes(struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->deliveries.count; i++) {
         struct lw_delivery *delivery = lw_pool_at(&dispatcher->deliveries, i);
+        lw_assert(delivery != NULL);
         lw_outcome_destroy(delivery->outcome);
     }
 }
@@ -208,33 +209,43 @@ lw_dispatcher_drop_last_stream(struct lw_dispatcher *dispatcher)
 
 /* -- starting -------------------------------------------------------------------------------------- */
 
+/* The smallest priority above `previous`, INT64_MAX when there is none. */
+static int64_t
+next_priority(const struct lw_dispatcher *dispatcher, int64_t previous)
+{
+    int64_t next = INT64_MAX;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        int64_t priority = dispatcher->streams[i]->subscription.priority;
+        if (priority > previous && priority < next) {
+            next = priority;
+        }
+    }
+    return next;
+}
+
+static void
+set_rank(struct lw_dispatcher *dispatcher, int64_t priority, uint32_t rank)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
+        if (subscription->priority == priority) {
+            lw_rank_node_init(&subscription->choose, rank);
+            lw_rank_node_init(&subscription->receive, rank);
+        }
+    }
+}
+
 /* Dense ranks in order of priority; returns how many there are. */
 static uint32_t
 rank_streams(struct lw_dispatcher *dispatcher)
 {
     uint32_t rank = 0;
-    int64_t previous = INT64_MIN;
-    for (;;) {
-        int64_t next = INT64_MAX;
-        for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-            int64_t priority = dispatcher->streams[i]->subscription.priority;
-            if (priority > previous && priority < next) {
-                next = priority;
-            }
-        }
-        if (next == INT64_MAX) {
-            return rank;
-        }
-        for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-            struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
-            if (subscription->priority == next) {
-                lw_rank_node_init(&subscription->choose, rank);
-                lw_rank_node_init(&subscription->receive, rank);
-            }
-        }
-        previous = next;
-        rank++;
+    int64_t priority = next_priority(dispatcher, INT64_MIN);
+    while (priority != INT64_MAX) {
+        set_rank(dispatcher, priority, rank++);
+        priority = next_priority(dispatcher, priority);
     }
+    return rank;
 }
 
 static uint64_t

@@ -124,6 +124,22 @@ use_headers(struct publish_item *item)
     item->publication.header_count = item->headers.count;
 }
 
+/* The longest tier is the longest delay there is; a header that promised more would be wrong. */
+static int64_t
+fitting_delay_ms(const struct lw_stream *stream, int64_t delay_ms)
+{
+    if (stream->tier_count == 0 || delay_ms <= stream->tiers_ms[stream->tier_count - 1]) {
+        return delay_ms;
+    }
+    int64_t longest_ms = stream->tiers_ms[stream->tier_count - 1];
+    lw_host_log(
+        stream->dispatcher->host, LW_LOG_WARN, "retry.shortened",
+        "a retry was wanted later than the longest tier; it comes after that tier's time",
+        "topic=%s wanted_ms=%lld tier_ms=%lld", stream->topic, (long long)delay_ms,
+        (long long)longest_ms);
+    return longest_ms;
+}
+
 static bool
 build_retry(struct lw_publishing *publishing)
 {
@@ -137,8 +153,8 @@ build_retry(struct lw_publishing *publishing)
     struct lw_host *host = stream->dispatcher->host;
     struct lw_origin_facts facts = facts_of(delivery);
     facts.retries = origin.retries + 1;
-    facts.delay_ms = publishing->ruling.delay_ms;
-    facts.not_before_ms = host->ops->wall_ms(host) + publishing->ruling.delay_ms;
+    facts.delay_ms = fitting_delay_ms(stream, publishing->ruling.delay_ms);
+    facts.not_before_ms = host->ops->wall_ms(host) + facts.delay_ms;
     if (!lw_origin_build_retry(&facts, headers, count, &item->headers)) {
         return false;
     }
@@ -258,15 +274,14 @@ build_outputs(struct lw_publishing *publishing)
     struct lw_stream *stream = lw_stream_of(delivery);
     uint32_t built = 0;
     for (uint32_t i = 0; i < delivery->outcome->output_count; i++) {
-        if (has_target(stream, &delivery->outcome->outputs[i])) {
-            if (!build_output(publishing, built, i)) {
-                publishing->count = built + 1;
-                return false;
-            }
-            built++;
+        if (!has_target(stream, &delivery->outcome->outputs[i])) {
+            continue;
+        }
+        publishing->count = ++built;
+        if (!build_output(publishing, built - 1, i)) {
+            return false;
         }
     }
-    publishing->count = built;
     return true;
 }
 
@@ -380,22 +395,27 @@ unblock(struct lw_dispatcher *dispatcher, const struct lw_publishing *publishing
     }
 }
 
+/* It waits in at most one room; which one is not noted. */
+static void
+leave_room(struct lw_publishing *publishing, struct lw_queue *room)
+{
+    for (struct lw_queue_node *node = room->first; node; node = node->next) {
+        if (node == &publishing->link) {
+            lw_queue_remove(room, node);
+            publishing->is_in_room = false;
+            return;
+        }
+    }
+}
+
 static void
 destroy(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
 {
     struct lw_delivery *delivery = publishing->delivery;
     unblock(dispatcher, publishing);
     lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
-    if (publishing->is_in_room) {
-        for (uint32_t i = 0; i < publishing->count; i++) {
-            struct lw_queue *room = &publishing->items[i].link->waiting_room;
-            for (struct lw_queue_node *node = room->first; node; node = node->next) {
-                if (node == &publishing->link) {
-                    lw_queue_remove(room, node);
-                    break;
-                }
-            }
-        }
+    for (uint32_t i = 0; i < publishing->count && publishing->is_in_room; i++) {
+        leave_room(publishing, &publishing->items[i].link->waiting_room);
     }
     free_items(publishing);
     delivery->publishing = NULL;
@@ -440,6 +460,12 @@ static bool
 is_own_fault(enum lw_status status)
 {
     return status == LW_STATUS_TOO_LARGE || status == LW_STATUS_INVALID;
+}
+
+static bool
+is_any_fault(enum lw_status status)
+{
+    return status != LW_STATUS_OK;
 }
 
 static bool
@@ -560,14 +586,9 @@ on_refused(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
     item = find_refused(publishing, is_targets_fault);
     if (item) {
         block(dispatcher, publishing, item);
-    } else {
-        for (uint32_t i = 0; i < publishing->count; i++) {
-            if (publishing->items[i].state == ITEM_WAITING) {
-                say_refused(dispatcher, publishing, &publishing->items[i],
-                            "a publication was not confirmed; it is sent again");
-                break;
-            }
-        }
+    } else if ((item = find_refused(publishing, is_any_fault)) != NULL) {
+        say_refused(dispatcher, publishing, item,
+                    "a publication was not confirmed; it is sent again");
     }
     resend_later(publishing);
 }

@@ -302,18 +302,24 @@ on_dead_letter_timer(struct lw_timer *timer, uint64_t now)
 /* -- leaving and closing ----------------------------------------------------------------------------- */
 
 static bool
+owns_something(const struct lw_stream *stream)
+{
+    const struct lw_list *head = &stream->subscription.partitions;
+    for (const struct lw_list *node = head->next; node != head; node = node->next) {
+        if (!LW_CONTAINER_CONST(node, struct lw_partition, link)->is_ended) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
 has_partitions(const struct lw_dispatcher *dispatcher, const struct lw_link *link)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_stream *stream = dispatcher->streams[i];
-        struct lw_list *head = &dispatcher->streams[i]->subscription.partitions;
-        if (stream->link != link) {
-            continue;
-        }
-        for (struct lw_list *node = head->next; node != head; node = node->next) {
-            if (!LW_CONTAINER(node, struct lw_partition, link)->is_ended) {
-                return true;
-            }
+        if (stream->link == link && owns_something(stream)) {
+            return true;
         }
     }
     return false;

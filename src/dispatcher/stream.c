@@ -304,6 +304,7 @@ fill(struct lw_stream *stream, const struct lw_subscription_options *options,
     return check_order(stream, &options->retry, ret_error);
 }
 
+/* NOLINTBEGIN(readability-function-size): a constructor with its two outputs */
 enum lw_status
 lw_stream_create(struct lw_dispatcher *dispatcher,
                  const struct lw_subscription_options *options, struct lw_link *link,
@@ -338,6 +339,7 @@ lw_stream_create(struct lw_dispatcher *dispatcher,
     *ret_stream = stream;
     return LW_STATUS_OK;
 }
+/* NOLINTEND(readability-function-size) */
 
 void
 lw_stream_destroy(struct lw_stream *stream)

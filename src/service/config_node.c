@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 enum { PATH_PARTS_MAX = 16, SHOWN_CHARS_MAX = 60 };
 
 struct lw_node *
@@ -23,6 +25,7 @@ lw_node_create(struct lw_config_arena *arena, enum lw_node_kind kind)
 void
 lw_node_append(struct lw_node *parent, struct lw_node *child)
 {
+    lw_assert(parent != NULL && child != NULL);
     child->parent = parent;
     child->next = NULL;
     if (parent->last) {

@@ -42,11 +42,11 @@ add_broker(struct lw_dispatcher *dispatcher, const struct lw_config_broker *brok
 }
 
 static const struct lw_binding *
-find_binding(struct lw_bindings bindings, const char *name)
+find_binding(const struct lw_bindings *bindings, const char *name)
 {
-    for (size_t i = 0; i < bindings.count; i++) {
-        if (bindings.items[i].name && strcmp(bindings.items[i].name, name) == 0) {
-            return &bindings.items[i];
+    for (size_t i = 0; i < bindings->count; i++) {
+        if (bindings->items[i].name && strcmp(bindings->items[i].name, name) == 0) {
+            return &bindings->items[i];
         }
     }
     return NULL;
@@ -56,7 +56,7 @@ static enum lw_status
 bind_function(const struct lw_config_handler *handler, struct lw_bindings bindings,
               struct lw_subscription_options *run, struct lw_error *ret_error)
 {
-    const struct lw_binding *binding = find_binding(bindings, handler->function);
+    const struct lw_binding *binding = find_binding(&bindings, handler->function);
     if (!binding) {
         enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0203",
                                              "no function is called \"%s\" (handler \"%s\")",

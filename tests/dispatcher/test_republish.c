@@ -279,6 +279,23 @@ a_copy_waits_in_the_tier_that_fits(void **state)
 }
 
 static void
+a_delay_above_the_longest_tier_is_cut_to_it_and_said(void **state)
+{
+    struct world world;
+    (void)state;
+    begin_tiers(&world, -1);
+    enum lw_verdict verdict = lw_delivery_retry(world.running[0], "tomorrow", 86400000);
+    world_finish(&world, 0, verdict);
+    world_pass(&world, 10);
+    assert_int_equal(world_count(&world, "orders-RETRY.2s"), 1);
+    assert_string_equal(
+        world_stored_header(&world, "orders-RETRY.2s", 0, "x-laneway-not-before"),
+        "1700000002000");
+    assert_non_null(strstr(world.log.data, "retry.shortened"));
+    world_deinit(&world);
+}
+
+static void
 tiers_are_committed_like_their_topic(void **state)
 {
     struct world world;
@@ -436,6 +453,7 @@ main(void)
         cmocka_unit_test(headers_do_not_pile_up_and_duplicates_stay),
         cmocka_unit_test(a_forged_count_counts_as_none_and_is_said),
         cmocka_unit_test(a_copy_waits_in_the_tier_that_fits),
+        cmocka_unit_test(a_delay_above_the_longest_tier_is_cut_to_it_and_said),
         cmocka_unit_test(tiers_are_committed_like_their_topic),
         cmocka_unit_test(a_long_delay_does_not_hold_a_short_one),
         cmocka_unit_test(the_last_tier_copy_ends_in_the_dead_letter_topic),

@@ -283,6 +283,7 @@ lw_memory_backlog_destroy(struct lw_memory_backlog *backlog)
 {
     for (uint32_t i = 0; i < backlog->entries.count; i++) {
         struct lw_memory_entry *entry = lw_pool_at(&backlog->entries, i);
+        lw_assert(entry != NULL);
         if (entry->chunk && (entry->refs > 0 || entry->place != LW_MEMORY_ENTRY_DONE)) {
             lw_memory_chunk_release(entry->chunk);
         }

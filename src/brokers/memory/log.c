@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 enum {
     CHUNK_RECORDS_FIRST = 16,
@@ -361,6 +362,7 @@ lw_memory_log_retain(struct lw_memory_log *log, uint64_t count_max, uint64_t byt
         struct lw_memory_cursor cursor = lw_memory_log_seek(log, log->start);
         struct lw_memory_chunk *chunk = NULL;
         struct lw_memory_record *record = lw_memory_log_peek(log, &cursor, &chunk);
+        lw_assert(record != NULL); /* it holds more than one */
         lw_memory_log_raise_start(log, record->position + 1);
     }
 }
