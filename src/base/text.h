@@ -28,7 +28,8 @@ void lw_text_append_bytes(struct lw_text *text, const void *data, size_t size);
 void lw_text_append_char(struct lw_text *text, char c);
 void lw_text_format(struct lw_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void lw_text_format_v(struct lw_text *text, const char *format, va_list arguments);
+void lw_text_format_v(struct lw_text *text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 /* Gives the buffer away; the caller frees it with lw_free. NULL when failed. */
 char *lw_text_take(struct lw_text *text);
 

@@ -322,7 +322,7 @@ build(struct lw_publishing *publishing)
     case LW_ACTION_STOP:
         break;
     }
-    lw_assert(!"nothing to publish for this action");
+    lw_assert(false && "nothing to publish for this action");
     return false;
 }
 
