@@ -273,7 +273,7 @@ end_delivery(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     case LW_STATE_FREE:
     case LW_STATE_SETTLED:
     case LW_STATE_DROPPED:
-        lw_assert(false && "held in a final state");
+        lw_assert_failed("held in a final state", __FILE__, __LINE__);
     }
 }
 

@@ -322,7 +322,7 @@ build(struct lw_publishing *publishing)
     case LW_ACTION_STOP:
         break;
     }
-    lw_assert(false && "nothing to publish for this action");
+    lw_assert_failed("nothing to publish for this action", __FILE__, __LINE__);
     return false;
 }
 

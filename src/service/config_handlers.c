@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "service/config_bind.h"
 #include "service/config_build.h"
 #include "service/config_env.h"
@@ -220,6 +221,7 @@ place_program(struct lw_config_build *build, struct lw_config_handler *handler)
                                  : directory_of(program);
     struct lw_config_env env = { .environment = build->source->env };
     const char *name = handler->run.program[0];
+    lw_assert(program != NULL); /* it gave run.program */
     if (build->source->resolve_programs && handler->run.directory &&
         !lw_config_file_is_program(name, handler->run.directory,
                                    lw_config_env_get(&env, "PATH", 4))) {

@@ -401,7 +401,7 @@ static void
 settle(struct lw_source *face, const struct lw_settle_item *items, size_t n)
 {
     (void)face, (void)items, (void)n;
-    lw_assert(false && "a Kafka source settles by position");
+    lw_assert_failed("a Kafka source settles by position", __FILE__, __LINE__);
 }
 
 static enum lw_status
