@@ -468,19 +468,34 @@ run_child(const char *argv0, const char *name, uint64_t n, double *ret_first,
     return (file && pclose(file) == 0) && is_ok;
 }
 
+/* The least of three: on a busy machine a loop turns more often for the same messages. */
+static double
+least_instructions(const char *argv0, const char *name, uint64_t n)
+{
+    double least = -1;
+    for (int i = 0; i < 3; i++) {
+        double value = lw_figures_instructions(argv0, name, n, true);
+        least = value > 0 && (least < 0 || value < least) ? value : least;
+    }
+    return least;
+}
+
 static void
 show_instructions(struct lw_figures *figures, const char *argv0)
 {
     const uint64_t n = 100000;
-    double raw = lw_figures_instructions(argv0, "raw", n, true);
-    double own = lw_figures_instructions(argv0, "laneway", n, true);
+    double raw = least_instructions(argv0, "raw", n);
+    double own = least_instructions(argv0, "laneway", n);
     double raw_all = lw_figures_instructions(argv0, "raw", n, false);
     double own_all = lw_figures_instructions(argv0, "laneway", n, false);
     bool is_ok = raw > 0 && own > 0 && raw_all > 0 && own_all > 0;
     lw_figures_note("kafka.raw_loop_thread", raw, "instr/msg");
     lw_figures_note("kafka.loop_thread", own, "instr/msg");
-    lw_figures_print(figures, "kafka.loop_thread_over_raw", is_ok ? own - raw : -1, "instr/msg",
-                     250, 340, true);
+    lw_figures_print(figures, "kafka.loop_thread_over_raw",
+                     !is_ok      ? -1
+                     : own > raw ? own - raw
+                                 : 0,
+                     "instr/msg", 250, 340, true);
     lw_figures_note("kafka.whole_process_to_raw", is_ok ? own_all / raw_all : -1, "ratio");
 }
 

@@ -69,12 +69,27 @@ take_room(struct lw_diagnostics *list)
     return item;
 }
 
+/* Whatever a name or value brought along: a message is valid UTF-8. */
+static void
+make_utf8(char *data, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t step = lw_text_utf8_size(data + at, size - at);
+        if (step == 0) {
+            data[at] = '?';
+            step = 1;
+        }
+        at += step;
+    }
+}
+
 static char *
 format_text(const char *format, va_list arguments)
 {
     struct lw_text text;
     lw_text_init(&text);
     lw_text_format_v(&text, format, arguments);
+    make_utf8(text.data, text.is_failed ? 0 : text.size);
     return lw_text_take(&text);
 }
 
