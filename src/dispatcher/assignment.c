@@ -63,12 +63,25 @@ drop_duplicate(struct lw_delivery *delivery)
     lw_settle_drop(stream->dispatcher, delivery);
 }
 
+/* Behind what waits already; what is not behind it came before, and is there. */
+static void
+stash_next(struct lw_partition *partition, struct lw_delivery *delivery)
+{
+    const struct lw_delivery *last = LW_CONTAINER(partition->stash.last, struct lw_delivery,
+                                                  link);
+    if (delivery->message.position <= last->message.position) {
+        drop_duplicate(delivery);
+    } else {
+        lw_assignment_stash(delivery, false);
+    }
+}
+
 bool
 lw_assignment_open(struct lw_delivery *delivery)
 {
     struct lw_partition *partition = delivery->partition;
     if (__builtin_expect(partition->stash.first != NULL, 0)) {
-        lw_assignment_stash(delivery, false);
+        stash_next(partition, delivery);
         return false;
     }
     enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
