@@ -135,9 +135,8 @@ check_handled(struct world *world)
     }
 }
 
-/* Ends all members; false when they do not end. */
-static bool
-end_members(struct world *world)
+static void
+ask_to_end(struct world *world)
 {
     for (uint32_t i = 0; i < PLAN_MEMBERS_MAX; i++) {
         if (world->members[i].state == MEMBER_RUNNING) {
@@ -146,8 +145,15 @@ end_members(struct world *world)
     }
     virtual_host_settle(&world->virtual_host);
     world_bury(world);
+}
+
+/* Ends all members, also one that the plan starts meanwhile; false when they do not end. */
+static bool
+end_members(struct world *world)
+{
+    ask_to_end(world);
     while (has_members(world) && go_on(world)) {
-        continue;
+        ask_to_end(world);
     }
     return !has_members(world);
 }
