@@ -5,7 +5,7 @@
  * broker is answered, without waiting for handlers; their late results are dropped (P6). Owns
  * the stash of positions that do not fit the offsets window yet.
  */
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/receive.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -218,7 +218,7 @@ on_assigned(struct lw_link *link, const struct lw_event *event)
         struct lw_partition *partition = lw_stream_assign(stream, event);
         if (!partition) {
             stream->subscription.is_failed = true; /* its messages have no place to go */
-            lw_dispatcher_update_receive(dispatcher, stream);
+            lw_receive_update(dispatcher, stream);
             struct lw_error error = { .status = LW_STATUS_NO_MEMORY };
             lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701",
                          "no memory for partition %d of %s", event->partition, event->topic);
@@ -227,7 +227,7 @@ on_assigned(struct lw_link *link, const struct lw_event *event)
         }
         stream->received_at = dispatcher->host->now;
         lw_history_note_partition(dispatcher, LW_HISTORY_ASSIGNED, partition, event->position);
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
 }
 
@@ -488,7 +488,7 @@ on_source_error(struct lw_link *link, const struct lw_event *event)
     if (event->error->is_fatal) {
         if (stream) {
             stream->subscription.is_failed = true;
-            lw_dispatcher_update_receive(dispatcher, stream);
+            lw_receive_update(dispatcher, stream);
         }
         lw_dispatcher_fail(dispatcher, event->error->status, event->error);
     }

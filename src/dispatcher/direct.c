@@ -9,6 +9,7 @@
 #include "dispatcher/direct.h"
 
 #include "base/assert.h"
+#include "dispatcher/receive.h"
 
 void
 lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
@@ -55,7 +56,7 @@ become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
     struct lw_scheduler *scheduler = &direct->dispatcher->scheduler;
     struct lw_subscription *subscription = &direct->stream->subscription;
     struct lw_bytes key;
-    lw_dispatcher_begin(direct->dispatcher, direct->stream, partition, delivery);
+    lw_receive_begin(direct->dispatcher, direct->stream, partition, delivery);
     delivery->is_late = false;
     enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
     lw_assert(status == LW_STATUS_OK);
@@ -124,6 +125,6 @@ lw_direct_end(struct lw_direct *direct)
     direct->dispatcher->held_count -= count;
     give_memory_back(direct);
     if (lw_limits_credit(&stream->subscription.limits, count, direct->bytes)) {
-        lw_dispatcher_update_receive(direct->dispatcher, stream);
+        lw_receive_update(direct->dispatcher, stream);
     }
 }

@@ -1,134 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path of a message, top to bottom: receive, admit, lane, choose, run, judge, and then
- * publish (publish.c), settle and release (settle.c). One step does all that is due: events of
- * brokers, results of handlers, then receiving and running in turn until nothing moves, then
- * what was collected for brokers and engines. Everything goes in batches; nothing on this path
- * allocates, copies or wakes anybody per message.
+ * The path of a message, top to bottom. Its beginning, receive and admit, is receive.c; then come
+ * here choose, run and judge; publish (publish.c), settle and release (settle.c) end it. One step
+ * does all that is due: events of brokers, results of handlers, then receiving and running in turn
+ * until nothing moves, then what was collected for brokers and engines. Everything goes in
+ * batches; nothing on this path allocates, copies or wakes anybody per message.
  *
  * Order inside a step matters: results first, since they free slots and lanes; a better
  * subscription is received before a worse one is chosen, so that priority is decided late.
  */
 #include "dispatcher/dispatcher.h"
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "dispatcher/direct.h"
+#include "dispatcher/receive.h"
 #include "dispatcher/settle_plain.h"
 
 #define STEP_BUDGET 4096 /* deliveries received or started before others get the thread */
 #define STEP_TIME_NS (2 * LW_MS)
-#define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define EVENT_BATCH 64
 #define DETACH_DELAY_MS 1000
-#define PINNED_BYTES_MAX (UINT64_C(1024) * 1024)
-
-/* -- receive ------------------------------------------------------------------------------- */
-
-/*
- * Nothing here could be chosen though a slot is free: what waits, waits for its key. Such
- * messages do not fill the window, or one busy key would hide all others behind it.
- */
-static inline bool
-is_dry(const struct lw_stream *stream)
-{
-    const struct lw_scheduler *scheduler = &stream->dispatcher->scheduler;
-    return stream->subscription.queued == 0 ||
-           (scheduler->busy_slots < scheduler->slots &&
-            !lw_subscription_has_ready(&stream->subscription));
-}
-
-static uint32_t
-room_of(const struct lw_stream *stream)
-{
-    const struct lw_subscription *subscription = &stream->subscription;
-    uint32_t waiting = is_dry(stream) ? 0 : subscription->queued;
-    if (subscription->is_paused || subscription->is_publish_blocked ||
-        subscription->is_failed || subscription->is_engine_down ||
-        waiting >= subscription->window.size) {
-        return 0;
-    }
-    uint32_t room = lw_limits_room(&subscription->limits);
-    uint32_t window = subscription->window.size - waiting;
-    return room < window ? room : window;
-}
-
-/* Tells the broker how much may be outstanding; brokers that grant (Pulsar) follow it. */
-static void
-update_demand(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint64_t now)
-{
-    uint32_t room = dispatcher->phase == LW_PHASE_RUNNING ? room_of(stream) : 0;
-    if (room == stream->demanded) {
-        return;
-    }
-    const struct lw_limits *limits = &stream->subscription.limits;
-    uint64_t bytes = limits->bytes < limits->bytes_max ? limits->bytes_max - limits->bytes : 0;
-    if (stream->demanded_at == 0 && room > 0) {
-        stream->demanded_at = now;
-    }
-    stream->demanded = room;
-    stream->link->broker->ops->demand(stream->source, room, bytes);
-}
-
-void
-lw_dispatcher_update_receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
-{
-    bool may = dispatcher->phase == LW_PHASE_RUNNING;
-    uint32_t room = may ? room_of(stream) : 0;
-    bool is_worth = room * 4 >= stream->subscription.window.size || is_dry(stream);
-    if (room > 0 && is_worth && stream->has_more) {
-        lw_ranks_add(&dispatcher->receivable, &stream->subscription.receive);
-    } else {
-        lw_ranks_remove(&dispatcher->receivable, &stream->subscription.receive);
-    }
-}
-
-static uint32_t
-take_spares(struct lw_dispatcher *dispatcher, uint32_t wanted)
-{
-    while (dispatcher->spare_count < wanted) {
-        struct lw_delivery *delivery = lw_pool_take(&dispatcher->deliveries);
-        if (!delivery) {
-            return dispatcher->spare_count;
-        }
-        dispatcher->spare[dispatcher->spare_count++] = &delivery->message;
-    }
-    return wanted;
-}
-
-static void
-give_spares(struct lw_dispatcher *dispatcher, struct lw_message *const messages[],
-            uint32_t count)
-{
-    if (count > 0) {
-        memcpy(&dispatcher->spare[dispatcher->spare_count], messages,
-               count * sizeof(struct lw_message *));
-        dispatcher->spare_count += count;
-    }
-}
-
-/* The oldest messages pin whole fetch buffers: copy those out that a megabyte has passed. */
-static void
-detach_old(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
-{
-    struct lw_delivery *delivery = partition->oldest_pinned;
-    struct lw_broker *broker = delivery->subscription->broker;
-    while (delivery && partition->received_bytes - delivery->pinned_mark > PINNED_BYTES_MAX) {
-        bool is_read = delivery->state == LW_STATE_RUNNING &&
-                       delivery->subscription->engine->ops->reads_in_place;
-        if (!is_read && !delivery->is_detached && !delivery->publishing) {
-            delivery->is_detached = broker->ops->detach(broker, &delivery->message);
-        }
-        struct lw_list *next = delivery->held.next;
-        delivery = next == &partition->held ? NULL
-                                            : LW_CONTAINER(next, struct lw_delivery, held);
-    }
-    partition->oldest_pinned = delivery;
-    (void)dispatcher;
-}
 
 /* -- choose, run ---------------------------------------------------------------------------- */
 
@@ -152,7 +44,7 @@ update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
             stream->subscription.is_engine_full = engine->room == 0;
             stream->subscription.is_engine_down = engine->is_down;
             lw_scheduler_update(&dispatcher->scheduler, &stream->subscription);
-            lw_dispatcher_update_receive(dispatcher, stream);
+            lw_receive_update(dispatcher, stream);
         }
     }
 }
@@ -182,7 +74,7 @@ start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     if (stream->has_more && !subscription->receive.is_in &&
         (subscription->queued * 4 <= subscription->window.size * 3 ||
          !subscription->choose.is_in)) {
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
 }
 
@@ -433,176 +325,6 @@ take_done(struct lw_dispatcher *dispatcher)
     return count;
 }
 
-/* -- admit ---------------------------------------------------------------------------------- */
-
-void
-lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-                    struct lw_partition *partition, struct lw_delivery *delivery)
-{
-    delivery->subscription = &stream->subscription;
-    delivery->partition = partition;
-    delivery->attempt = 0;
-    delivery->is_detached = false;
-    delivery->received_at = dispatcher->host->now;
-    delivery->held_bytes = (uint32_t)(delivery->message.key.size +
-                                      delivery->message.value.size);
-    partition->received_bytes += delivery->held_bytes;
-    delivery->pinned_mark = partition->received_bytes;
-    lw_delivery_move(delivery, LW_STATE_FREE, LW_STATE_QUEUED);
-    lw_list_push(&partition->held, &delivery->held);
-    partition->held_count++;
-    if (!partition->oldest_pinned) {
-        partition->oldest_pinned = delivery;
-    } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
-               PINNED_BYTES_MAX) {
-        detach_old(dispatcher, partition);
-    }
-}
-
-/* The ledger opens the position, the key chooses the lane. */
-static void
-admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-      struct lw_partition *partition, struct lw_delivery *delivery)
-{
-    lw_dispatcher_begin(dispatcher, stream, partition, delivery);
-    lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
-    if (partition->has_ledger && !lw_assignment_open(delivery)) {
-        return;
-    }
-    if (lw_scheduler_admit(&dispatcher->scheduler, delivery) != LW_STATUS_OK) {
-        lw_assignment_stash(delivery, true);
-    }
-}
-
-static void
-note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
-{
-    if (stream->demanded_at != 0) {
-        lw_window_on_round_trip(&stream->subscription.window, now - stream->demanded_at);
-        stream->demanded_at = 0;
-    }
-    stream->demanded -= count < stream->demanded ? count : stream->demanded;
-    stream->counters.received += count;
-    stream->received_at = now;
-}
-
-/* No other subscription could be received and chosen before this one. */
-static bool
-may_start_directly(const struct lw_dispatcher *dispatcher, const struct lw_stream *stream)
-{
-    const struct lw_rank_node *own = &stream->subscription.receive;
-    if (dispatcher->phase != LW_PHASE_RUNNING || stream->subscription.engine->room == 0) {
-        return false;
-    }
-    const struct lw_rank_node *first = lw_ranks_first(&dispatcher->receivable);
-    return !first || first->rank > own->rank ||
-           (first->rank == own->rank && own->is_in && own->link.next == own->link.prev);
-}
-
-/*
- * Admits a batch in order; limits and counts are charged once for all of it. What would be
- * chosen at once, by a handler that answers at once, takes the short way (direct.h).
- */
-static void
-admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-            struct lw_message *const messages[], uint32_t count)
-{
-    struct lw_direct direct;
-    uint64_t bytes = 0;
-    lw_direct_begin(&direct, dispatcher, stream, may_start_directly(dispatcher, stream));
-    for (uint32_t i = 0; i < count; i++) {
-        bytes += messages[i]->key.size + messages[i]->value.size;
-    }
-    stream->counters.received_bytes += bytes;
-    dispatcher->held_count += count;
-    lw_limits_charge(&stream->subscription.limits, count, bytes);
-    if (stream->subscription.queued == 0) {
-        stream->subscription.waiting_since = dispatcher->host->now;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct lw_delivery *delivery = LW_CONTAINER(messages[i], struct lw_delivery, message);
-        uint32_t slot = delivery->message.slot;
-        lw_assert(slot < stream->slot_count && stream->slots[slot] != NULL);
-        struct lw_partition *partition = stream->slots[slot];
-        if (!lw_direct_try(&direct, partition, delivery)) {
-            admit(dispatcher, stream, partition, delivery);
-        }
-    }
-    lw_direct_end(&direct);
-}
-
-/*
- * Handlers on the loop thread ran inside the batch: the next one is as large as fits the time,
- * since a better message is only seen between batches. Others do not run here: full batches.
- */
-static void
-adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t count)
-{
-    if (!stream->subscription.engine->direct) {
-        stream->batch_max = LW_RECEIVE_BATCH;
-        return;
-    }
-    uint64_t before = dispatcher->host->now;
-    uint64_t took = dispatcher->host->ops->refresh(dispatcher->host) - before;
-    uint64_t fits = took > 0 ? BATCH_TIME_NS * count / took : LW_RECEIVE_BATCH;
-    uint64_t most = (uint64_t)stream->batch_max * 2;
-    fits = fits < most ? fits : most;
-    fits = fits < LW_RECEIVE_BATCH ? fits : LW_RECEIVE_BATCH;
-    stream->batch_max = fits > 0 ? (uint32_t)fits : 1;
-}
-
-/*
- * The stream is not asked again in this step, or the step would not end. What the broker has not
- * given yet comes in another turn; what lack of memory held up, after a while.
- */
-static uint32_t
-receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
-{
-    if (room_of(stream) > 0 && dispatcher->spare_count == 0) {
-        lw_assignment_wait_for_memory(dispatcher);
-    } else if (stream->has_more) {
-        lw_host_want_turn(dispatcher->host);
-    }
-    stream->has_more = false;
-    lw_dispatcher_update_receive(dispatcher, stream);
-    return 0;
-}
-
-/* One batch of one stream. Returns how many came. */
-static uint32_t
-receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
-{
-    uint32_t wanted = room_of(stream);
-    bool was_dry = is_dry(stream) &&
-                   dispatcher->scheduler.busy_slots < dispatcher->scheduler.slots;
-    wanted = take_spares(dispatcher, wanted < stream->batch_max ? wanted : stream->batch_max);
-    if (__builtin_expect(wanted == 0, 0)) {
-        return receive_nothing(dispatcher, stream);
-    }
-    struct lw_message *messages[LW_RECEIVE_BATCH];
-    dispatcher->spare_count -= wanted;
-    memcpy(messages, &dispatcher->spare[dispatcher->spare_count],
-           wanted * sizeof(struct lw_message *));
-    const struct lw_limits *limits = &stream->subscription.limits;
-    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
-    uint32_t count = (uint32_t)stream->link->broker->ops->receive(
-        stream->source, messages, wanted, bytes, &stream->has_more);
-    give_spares(dispatcher, messages + count, wanted - count);
-    if (count == 0) {
-        return receive_nothing(dispatcher, stream);
-    }
-    note_received(stream, count, dispatcher->host->now);
-    admit_batch(dispatcher, stream, messages, count);
-    lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
-                      dispatcher->host->now);
-    adapt_batch(dispatcher, stream, count);
-    if (was_dry && count == wanted && stream->has_more) {
-        lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
-    }
-    lw_dispatcher_update_receive(dispatcher, stream);
-    return count;
-}
-
 /* -- the step ------------------------------------------------------------------------------- */
 
 /*
@@ -620,27 +342,11 @@ receive_before_choice(struct lw_dispatcher *dispatcher)
     struct lw_stream *stream = LW_CONTAINER(receivable, struct lw_stream, subscription.receive);
     const struct lw_rank_node *ready = lw_ranks_first(&dispatcher->scheduler.ready);
     if (!ready || receivable->rank < ready->rank ||
-        (receivable->rank == ready->rank && is_dry(stream))) {
+        (receivable->rank == ready->rank && lw_receive_is_dry(stream))) {
         return stream;
     }
     lw_ranks_rotate(&dispatcher->receivable, receivable);
     return NULL;
-}
-
-/*
- * Slots were freed: whoever has only messages behind taken keys may receive, before a worse one
- * is chosen. While all slots were taken that could not be seen.
- */
-static bool
-look_for_dry(struct lw_dispatcher *dispatcher)
-{
-    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        struct lw_stream *stream = dispatcher->streams[i];
-        if (stream->has_more && !stream->subscription.receive.is_in) {
-            lw_dispatcher_update_receive(dispatcher, stream);
-        }
-    }
-    return dispatcher->receivable.top != 0;
 }
 
 /* Starts what may start, receiving first where that could change the choice. */
@@ -653,39 +359,22 @@ fill_slots(struct lw_dispatcher *dispatcher, uint32_t budget)
         return 0;
     }
     if (scheduler->busy_slots < scheduler->slots) {
-        (void)look_for_dry(dispatcher);
+        (void)lw_receive_look_for_dry(dispatcher);
     }
     while (scheduler->busy_slots < scheduler->slots && count < budget &&
            dispatcher->host->now < dispatcher->step_until) {
         struct lw_stream *stream = receive_before_choice(dispatcher);
         if (stream) {
-            count += receive(dispatcher, stream);
+            count += lw_receive_batch(dispatcher, stream);
             continue;
         }
         struct lw_delivery *delivery = lw_scheduler_choose(scheduler);
         if (delivery) {
             start(dispatcher, delivery);
             count++;
-        } else if (!look_for_dry(dispatcher)) {
+        } else if (!lw_receive_look_for_dry(dispatcher)) {
             break;
         }
-    }
-    return count;
-}
-
-/* Tops up what waits here while all slots are taken; the window decides how much. */
-static uint32_t
-top_up(struct lw_dispatcher *dispatcher, uint32_t budget)
-{
-    uint32_t count = 0;
-    struct lw_rank_node *node;
-    while (count < budget && (node = lw_ranks_first(&dispatcher->receivable)) != NULL) {
-        struct lw_stream *stream = LW_CONTAINER(node, struct lw_stream, subscription.receive);
-        uint32_t received = receive(dispatcher, stream);
-        if (received == 0 && node->is_in) {
-            lw_ranks_remove(&dispatcher->receivable, node);
-        }
-        count += received;
     }
     return count;
 }
@@ -703,25 +392,6 @@ take_events(struct lw_dispatcher *dispatcher, struct lw_link *link)
     } while (count == EVENT_BATCH);
     lw_assignment_continue(link);
     (void)dispatcher;
-}
-
-static void
-look_at_sources(struct lw_dispatcher *dispatcher)
-{
-    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        struct lw_stream *stream = dispatcher->streams[i];
-        stream->has_more = stream->has_more ||
-                           stream->link->broker->ops->is_ready(stream->source);
-        lw_dispatcher_update_receive(dispatcher, stream);
-    }
-}
-
-static void
-tell_demand(struct lw_dispatcher *dispatcher)
-{
-    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        update_demand(dispatcher, dispatcher->streams[i], dispatcher->host->now);
-    }
 }
 
 /* Streams that had work but no turn in this step are behind: their window falls. */
@@ -768,7 +438,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
         take_events(dispatcher, dispatcher->links[i]);
     }
     dispatcher->is_taking_events = false;
-    look_at_sources(dispatcher);
+    lw_receive_look_at_sources(dispatcher);
     flush_engines(dispatcher);
     do {
         moved = take_mail(dispatcher) + take_done(dispatcher);
@@ -776,9 +446,9 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
         moved += take_done(dispatcher);
         used += moved;
     } while (moved > 0 && used < STEP_BUDGET && dispatcher->host->now < dispatcher->step_until);
-    used += top_up(dispatcher, STEP_BUDGET);
+    used += lw_receive_top_up(dispatcher, STEP_BUDGET);
     note_behind(dispatcher);
-    tell_demand(dispatcher);
+    lw_receive_tell_demand(dispatcher);
     lw_settle_flush(dispatcher);
     flush_engines(dispatcher);
     dispatcher->transitions += used;

@@ -3,6 +3,7 @@
  * The dispatcher's own structures, for the files of this folder, the service above it and tests.
  * One loop thread owns everything here. Who does what:
  *   dispatcher.c  the path of a message, top to bottom
+ *   receive.c     its beginning: room, batches, admission
  *   publish.c     what is owed to other topics: sending, receipts, sending again
  *   settle.c      the end of a delivery; acks, nacks, commits
  *   assignment.c  partitions that come and go
@@ -143,16 +144,11 @@ void
 lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream, bool is_paused);
 
 /* -- dispatcher.c, for its neighbours -- */
-/* Recomputes whether the stream may receive now. */
-void lw_dispatcher_update_receive(struct lw_dispatcher *dispatcher, struct lw_stream *stream);
 /* Rules over a judged delivery. */
 void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
                              struct lw_ruling ruling);
 /* Puts a parked one back into its lane now. */
 void lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
-/* A received message becomes a held delivery: QUEUED, in its partition's list. */
-void lw_dispatcher_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
-                         struct lw_partition *partition, struct lw_delivery *delivery);
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
 void lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                               struct lw_delivery *delivery);

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/receive.h"
 
 #define DELIVERY_CHUNK 256
 #define IN_FLIGHT_MAX 16777216U
@@ -416,7 +416,7 @@ lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream, 
 {
     stream->subscription.is_paused = is_paused;
     lw_scheduler_update(&dispatcher->scheduler, &stream->subscription);
-    lw_dispatcher_update_receive(dispatcher, stream);
+    lw_receive_update(dispatcher, stream);
 }
 
 void

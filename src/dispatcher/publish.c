@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/fault.h"
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/receive.h"
 
 #define RESEND_FIRST_MS 100
 #define RESEND_MAX_MS 5000
@@ -391,7 +391,7 @@ unblock(struct lw_dispatcher *dispatcher, const struct lw_publishing *publishing
         lw_host_log(dispatcher->host, LW_LOG_INFO, "publish.unblocked",
                     "nothing waits for a blocked topic any more; receiving goes on", "topic=%s",
                     stream->topic);
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
 }
 
@@ -505,7 +505,7 @@ block(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing,
         publishing->is_blocking = true;
         stream->blocking++;
         stream->subscription.is_publish_blocked = true;
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
 }
 

@@ -92,7 +92,7 @@ release(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     lw_scheduler_release(&dispatcher->scheduler, delivery);
     lw_settle_unhold(partition, delivery);
     if (lw_limits_credit(&stream->subscription.limits, 1, delivery->held_bytes)) {
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
     struct lw_link *link = stream->link;
     link->finished[link->finished_count++] = &delivery->message;

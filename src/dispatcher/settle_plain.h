@@ -9,7 +9,7 @@
 #define LW_DISPATCHER_SETTLE_PLAIN_H
 
 #include "base/assert.h"
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/receive.h"
 
 /* The next one of the partition is its lowest unfinished now: it should not wait for others. */
 static inline void
@@ -65,7 +65,7 @@ lw_settle_plain(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     }
     lw_settle_unhold(partition, delivery);
     if (lw_limits_credit(&stream->subscription.limits, 1, delivery->held_bytes)) {
-        lw_dispatcher_update_receive(dispatcher, stream);
+        lw_receive_update(dispatcher, stream);
     }
     link->finished[link->finished_count++] = &delivery->message;
     if (__builtin_expect(link->finished_count == LW_FINISHED_BATCH, 0)) {

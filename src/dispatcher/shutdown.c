@@ -10,7 +10,7 @@
  * An abort goes to LEAVING at once. Entered from the step only, so callers never recurse.
  */
 #include "base/assert.h"
-#include "dispatcher/dispatcher.h"
+#include "dispatcher/receive.h"
 
 static void
 set_phase(struct lw_dispatcher *dispatcher, enum lw_phase phase)
@@ -186,7 +186,7 @@ enter_draining(struct lw_dispatcher *dispatcher)
                 "draining: nothing more is received", "held=%u timeout_ms=%lld",
                 dispatcher->held_count, (long long)dispatcher->options.drain_timeout_ms);
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        lw_dispatcher_update_receive(dispatcher, dispatcher->streams[i]);
+        lw_receive_update(dispatcher, dispatcher->streams[i]);
     }
     each_held(dispatcher, give_back_hopeless);
 }
