@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The payload part of SEND and MESSAGE: [0x0e02 size entry-metadata] [0x0e01 CRC32C] size
+ * metadata payload, and the batch body that a payload may be. Reading: open the part (the
+ * checksum comes first, since corrupt metadata must not be believed), decode the metadata,
+ * decompress if need be (compress.h), then walk the members of a batch. Writing: the head of a
+ * frame apart from the payload's bytes, which go to the socket from where they lie.
+ */
+#ifndef LW_BROKERS_PULSAR_WIRE_MESSAGE_H
+#define LW_BROKERS_PULSAR_WIRE_MESSAGE_H
+
+#include "brokers/pulsar/wire/command.h"
+#include "brokers/pulsar/wire/metadata.h"
+
+struct lw_pulsar_payload {
+    bool has_checksum;
+    uint32_t checksum;              /* as it came */
+    struct lw_bytes entry_metadata; /* null: no such block */
+    struct lw_bytes metadata;
+    struct lw_bytes body; /* as transmitted: maybe compressed, encrypted, a batch, a chunk */
+};
+
+/*
+ * Opens the payload part. LW_PULSAR_CHECKSUM_WRONG sets *ret_payload too: discard this message
+ * with an ack, keep the connection; other faults leave it untouched.
+ */
+enum lw_pulsar_fault
+lw_pulsar_payload_open(struct lw_bytes rest, struct lw_pulsar_payload *ret_payload);
+
+/* -- Batches ---------------------------------------------------------------------------------- */
+
+LW_INLINE bool
+lw_pulsar_metadata_is_batch(const struct lw_pulsar_metadata *metadata)
+{
+    return (metadata->has & LW_PULSAR_METADATA_HAS_NUM_MESSAGES) != 0;
+}
+
+LW_INLINE bool
+lw_pulsar_metadata_is_chunk(const struct lw_pulsar_metadata *metadata)
+{
+    return metadata->uuid.data != NULL && metadata->num_chunks_from_msg > 1;
+}
+
+struct lw_pulsar_batch {
+    struct lw_proto_reader reader;
+    struct lw_pulsar_walk compacted; /* original indexes of what is left, if is_compacted */
+    int32_t count;                   /* members of the batch as it was published */
+    int32_t left;                    /* members not yet read */
+    int32_t next_index;
+    bool is_compacted;
+    enum lw_pulsar_fault fault;
+};
+
+struct lw_pulsar_member {
+    struct lw_pulsar_single_metadata metadata;
+    struct lw_bytes value; /* null for null_value */
+    int32_t index;         /* in the batch as it was published: for ids and ack sets */
+};
+
+/* Starts on an uncompressed body. A count that the body cannot hold is a fault at once. */
+enum lw_pulsar_fault
+lw_pulsar_batch_open(const struct lw_pulsar_metadata *metadata, struct lw_bytes body,
+                     struct lw_pulsar_batch *ret_batch);
+/*
+ * Reads the next member, also those with metadata.compacted_out, which the caller passes over.
+ * False after the last one and at a fault (batch.fault says which).
+ */
+bool lw_pulsar_batch_next(struct lw_pulsar_batch *batch, struct lw_pulsar_member *ret_member);
+/* Appends a member to a body; sets payload_size (and null_value for a null value) itself. */
+void lw_pulsar_batch_append(const struct lw_pulsar_single_metadata *metadata,
+                            struct lw_bytes value, struct lw_proto_writer *writer);
+/* Bytes that the same call would append. */
+size_t lw_pulsar_batch_member_size(const struct lw_pulsar_single_metadata *metadata,
+                                   struct lw_bytes value);
+
+/* -- Writing ---------------------------------------------------------------------------------- */
+
+/*
+ * Writes everything of a SEND or MESSAGE frame that comes before the body: sizes, command, entry
+ * metadata (NULL: none; only brokers send it), checksum over metadata and body, metadata. The
+ * body follows on the wire, in as many parts as given. `parts` may be NULL when part_count is 0.
+ */
+void lw_pulsar_payload_write_head(const struct lw_pulsar_command *command,
+                                  const struct lw_pulsar_entry_metadata *entry,
+                                  const struct lw_pulsar_metadata *metadata,
+                                  const struct lw_bytes *parts, size_t part_count,
+                                  struct lw_proto_writer *writer);
+/* The same for metadata that is already encoded (a broker that stored it, a resent message). */
+void
+lw_pulsar_payload_write_head_raw(const struct lw_pulsar_command *command, struct lw_bytes entry,
+                                 struct lw_bytes metadata, const struct lw_bytes *parts,
+                                 size_t part_count, struct lw_proto_writer *writer);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire encoding of protocol buffers, as far as Pulsar uses it: a reader that walks the fields
+ * of one message and a writer with a bound. Both are a pair of pointers; neither allocates.
+ * The reader stops for good at the first fault (is_bad). The writer goes on counting when its
+ * space is used up, without writing: `size` is always what the whole would have taken, so a
+ * writer without space is the size pass. Groups (wire types 3 and 4) are faults, as proto2
+ * messages of Pulsar hold none. Inline, since every message pays for each instruction.
+ */
+#ifndef LW_BROKERS_PULSAR_WIRE_PROTO_H
+#define LW_BROKERS_PULSAR_WIRE_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <laneway/laneway.h>
+
+#include "base/assert.h"
+
+enum { LW_PROTO_VARINT, LW_PROTO_FIXED64, LW_PROTO_BYTES, LW_PROTO_FIXED32 = 5 };
+enum { LW_PROTO_VARINT_BYTES_MAX = 10 };
+
+struct lw_proto_reader {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool is_bad;
+};
+
+/* One field. `bytes` is set for wire type BYTES, `number` else. */
+struct lw_proto_field {
+    uint32_t id;
+    uint32_t wire;
+    uint64_t number;
+    struct lw_bytes bytes; /* never null, may be empty */
+};
+
+struct lw_proto_writer {
+    uint8_t *data;
+    size_t capacity;
+    size_t size; /* needed so far; more than capacity: overflow */
+};
+
+/* Varints of two bytes and more, and those that end in a fault. */
+bool lw_proto_read_long(struct lw_proto_reader *reader, uint64_t *ret_value);
+
+LW_INLINE struct lw_proto_reader
+lw_proto_reader_of(struct lw_bytes bytes)
+{
+    const uint8_t *at = (const uint8_t *)bytes.data;
+    return (struct lw_proto_reader){ at, at == NULL ? NULL : at + bytes.size, false };
+}
+
+LW_INLINE bool
+lw_proto_is_end(const struct lw_proto_reader *reader)
+{
+    return reader->at == reader->end;
+}
+
+LW_INLINE bool
+lw_proto_fail(struct lw_proto_reader *reader)
+{
+    reader->is_bad = true;
+    reader->at = reader->end;
+    return false;
+}
+
+LW_INLINE bool
+lw_proto_read_varint(struct lw_proto_reader *reader, uint64_t *ret_value)
+{
+    if (__builtin_expect(reader->at != reader->end && *reader->at < 0x80, 1)) {
+        *ret_value = *reader->at++;
+        return true;
+    }
+    return lw_proto_read_long(reader, ret_value);
+}
+
+LW_INLINE bool
+lw_proto_read_bytes(struct lw_proto_reader *reader, struct lw_bytes *ret_bytes)
+{
+    uint64_t size;
+    if (!lw_proto_read_varint(reader, &size) || size > (uint64_t)(reader->end - reader->at)) {
+        return lw_proto_fail(reader);
+    }
+    *ret_bytes = (struct lw_bytes){ reader->at, (size_t)size };
+    reader->at += size;
+    return true;
+}
+
+/* Reads a tag: the field's id (1 to 2^29 - 1) and its wire type. False at the end and when bad. */
+LW_INLINE bool
+lw_proto_read_tag(struct lw_proto_reader *reader, uint32_t *ret_id, uint32_t *ret_wire)
+{
+    uint64_t tag;
+    if (lw_proto_is_end(reader)) {
+        return false;
+    }
+    if (!lw_proto_read_varint(reader, &tag) || tag > UINT32_MAX || tag < 8) {
+        return lw_proto_fail(reader);
+    }
+    *ret_id = (uint32_t)tag >> 3;
+    *ret_wire = (uint32_t)tag & 7;
+    return true;
+}
+
+/* Passes over the value of a field that nobody wants. False when bad. */
+bool lw_proto_skip(struct lw_proto_reader *reader, uint32_t wire);
+/* Reads the next field whole. False at the end and when bad. */
+bool lw_proto_next(struct lw_proto_reader *reader, struct lw_proto_field *ret_field);
+
+/* -- Writing --------------------------------------------------------------------------------- */
+
+LW_INLINE struct lw_proto_writer
+lw_proto_writer_of(void *data, size_t capacity)
+{
+    return (struct lw_proto_writer){ (uint8_t *)data, capacity, 0 };
+}
+
+LW_INLINE bool
+lw_proto_is_overflow(const struct lw_proto_writer *writer)
+{
+    return writer->size > writer->capacity;
+}
+
+/* What was written; null when it did not fit. */
+LW_INLINE struct lw_bytes
+lw_proto_written(const struct lw_proto_writer *writer)
+{
+    bool fits = !lw_proto_is_overflow(writer) && writer->data != NULL;
+    return (struct lw_bytes){ fits ? writer->data : NULL, fits ? writer->size : 0 };
+}
+
+/* The place of the next `size` bytes, or NULL when they do not fit; counts them either way. */
+LW_INLINE uint8_t *
+lw_proto_claim(struct lw_proto_writer *writer, size_t size)
+{
+    size_t at = writer->size;
+    writer->size = at + size;
+    bool fits = at <= writer->capacity && size <= writer->capacity - at;
+    return fits ? writer->data + at : NULL;
+}
+
+LW_INLINE size_t
+lw_proto_varint_size(uint64_t value)
+{
+    /* 1 + floor(log2(value) / 7), without a division */
+    return (size_t)((64 - __builtin_clzll(value | 1)) * 9 + 64) / 64;
+}
+
+void lw_proto_put_varint(struct lw_proto_writer *writer, uint64_t value);
+void lw_proto_put_raw(struct lw_proto_writer *writer, const void *data, size_t size);
+void lw_proto_put_be16(struct lw_proto_writer *writer, uint16_t value);
+void lw_proto_put_be32(struct lw_proto_writer *writer, uint32_t value);
+/* Tag and value. */
+void lw_proto_put_number(struct lw_proto_writer *writer, uint32_t id, uint64_t value);
+void lw_proto_put_bytes(struct lw_proto_writer *writer, uint32_t id, struct lw_bytes bytes);
+
+LW_INLINE uint32_t
+lw_proto_load_be32(const uint8_t *from)
+{
+    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+}
+
+LW_INLINE void
+lw_proto_store_be32(uint8_t *to, uint32_t value)
+{
+    to[0] = (uint8_t)(value >> 24);
+    to[1] = (uint8_t)(value >> 16);
+    to[2] = (uint8_t)(value >> 8);
+    to[3] = (uint8_t)value;
+}
+
+#endif
