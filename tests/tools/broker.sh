@@ -52,8 +52,8 @@ expect 77 "KAFKA_BOOTSTRAP" kafka restart
 
 # A pid of somebody else's process, whose start time is another, is left alone.
 unset KAFKA_BOOTSTRAP
-mkdir -p "$work/state/node-1"
-echo "$$ 1" >"$work/state/node-1/pid"
+mkdir -p "$work/state/kafka/node-1"
+echo "$$ 1" >"$work/state/kafka/node-1/pid"
 expect 1 "node 1 is dead" kafka status
 expect 0 "" kafka kill
 expect 0 "" kafka stop

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks a Kafka broker whether it serves, with nothing but Python's own library.
 
-  kafka-probe.py ports N                  N free ports, one a line
   kafka-probe.py cluster-id               an id for a new cluster
   kafka-probe.py ready HOST:PORT...       all nodes known, coordinator of groups at work
   kafka-probe.py write HOST:PORT...       the same, every partition led, and a record accepted
@@ -11,7 +10,6 @@ still answers, where every field has a fixed place.
 """
 import base64
 import os
-import random
 import socket
 import struct
 import sys
@@ -20,7 +18,6 @@ import time
 PRODUCE, METADATA, FIND_COORDINATOR, CREATE_TOPICS = 0, 3, 10, 19
 TOPIC_ALREADY_EXISTS = 36
 PROBE_TOPIC = "laneway.probe"
-EPHEMERAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 
 
 class NotYet(Exception):
@@ -158,32 +155,10 @@ def check_produce(addresses):
         raise NotYet(f"write refused, error {errors}")
 
 
-def print_ports(count):
-    """Prints ports that are free now and that the system does not hand to clients."""
-    try:
-        with open(EPHEMERAL_RANGE) as file:
-            top = min(int(file.read().split()[0]), 32768) - 1
-    except OSError:
-        top = 32767
-    chosen = {}
-    while len(chosen) < count:
-        probe = socket.socket()
-        port = random.randint(min(15000, top - 2000), top)
-        try:
-            probe.bind(("127.0.0.1", port))
-            chosen.setdefault(port, probe)
-        except OSError:
-            probe.close()
-    print("\n".join(str(port) for port in chosen))
-
-
 def main(arguments):
     command, values = arguments[0], arguments[1:]
     if command == "cluster-id":
         print(base64.urlsafe_b64encode(b"L" + os.urandom(15)).decode().rstrip("="))
-        return 0
-    if command == "ports":
-        print_ports(int(values[0]))
         return 0
     try:
         {"ready": check_ready, "write": check_write}[command](values)

@@ -2,10 +2,7 @@
 # Apache Kafka (KRaft, broker and controller in one) as a test broker; sourced by tools/broker.
 #
 # Owns the jars (one copy per user, in the cache), the state folder and the processes it starts.
-# Ports are chosen, never fixed, below the range that the system gives to clients: a client that
-# dials a dead broker's port could else be given that very port and keep it from coming back.
-# A process is known by pid and start time together, so a reused pid is never killed.
-# Every node also has a PLAINTEXT listener, for probes and administration; --tls and --sasl add
+# Ports are chosen, never fixed. Every node also has a PLAINTEXT listener, for probes and administration; --tls and --sasl add
 # the one that is tested.
 
 kafka_version=4.3.1
@@ -43,24 +40,6 @@ EOF
 
 # --- what it needs ---------------------------------------------------------------------------
 
-kafka_has_command() {
-    command -v "$1" >/dev/null || cannot "kafka needs $1, which is not installed ($2)"
-}
-
-# Puts what COMMAND makes (at its last argument) at TARGET: once, whoever calls at the same time.
-kafka_make_once() {
-    local target=$1
-    shift
-    [ -e "$target" ] && return
-    mkdir -p "$broker_cache"
-    (
-        flock 8
-        [ -e "$target" ] && exit 0
-        rm -rf "$target.new"
-        "$@" "$target.new" >&2 8>&- && mv "$target.new" "$target"
-    ) 8>"$target.lock"
-}
-
 kafka_fetch_jars() {
     say "fetching Apache Kafka $kafka_version, once"
     mkdir -p "$1" && mvn -q -B -f "$kafka_here/kafka-pom.xml" dependency:copy-dependencies \
@@ -68,54 +47,22 @@ kafka_fetch_jars() {
 }
 
 kafka_need_jars() {
-    kafka_has_command java "apt-get install openjdk-17-jre-headless"
-    kafka_has_command python3 "apt-get install python3"
-    kafka_has_command flock "apt-get install util-linux"
-    [ -d "$kafka_jars" ] || kafka_has_command mvn "apt-get install maven"
-    kafka_make_once "$kafka_jars" kafka_fetch_jars ||
+    broker_need_java
+    [ -d "$kafka_jars" ] || broker_need_command mvn "apt-get install maven"
+    broker_make_once "$kafka_jars" kafka_fetch_jars ||
         cannot "the jars of Apache Kafka $kafka_version could not be fetched"
 }
 
-# The path of a venv is written into it, so it is made in place and marked when complete.
-kafka_make_venv() {
-    local python
-    say "installing confluent-kafka $kafka_client_version, once"
-    for python in python3 /usr/bin/python3; do
-        rm -rf "$kafka_venv"
-        if "$python" -m venv "$kafka_venv" &&
-            "$kafka_venv/bin/pip" -q install "confluent-kafka==$kafka_client_version"; then
-            : >"$1"
-            return
-        fi
-    done
-    return 1
-}
-
 kafka_need_python() {
-    kafka_has_command python3 "apt-get install python3-venv"
-    # A marker whose interpreter has gone, by an upgrade say, is worth nothing.
-    "$kafka_venv/bin/python" -c '' 2>/dev/null || rm -f "$kafka_venv.complete"
-    kafka_make_once "$kafka_venv.complete" kafka_make_venv ||
-        cannot "confluent-kafka $kafka_client_version could not be installed"
+    broker_need_venv "$kafka_venv" "confluent-kafka==$kafka_client_version"
 }
 
 kafka_probe() { python3 "$kafka_here/kafka-probe.py" "$@"; }
 
 # --- processes -------------------------------------------------------------------------------
 
-kafka_start_time() {
-    local stat
-    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-    set -- ${stat##*) }
-    [ "$1" != Z ] && printf '%s\n' "${20}"
-}
-
 # Prints the pid of node N if that very process lives.
-kafka_pid() {
-    local pid started
-    { read -r pid started <"$kafka_state/node-$1/pid"; } 2>/dev/null || return 1
-    [ "$(kafka_start_time "$pid")" = "$started" ] && printf '%s\n' "$pid"
-}
+kafka_pid() { broker_pid "$kafka_state/node-$1"; }
 
 kafka_node_numbers() {
     local node
@@ -135,21 +82,10 @@ kafka_chosen_nodes() {
     fi
 }
 
-kafka_wait_dead() {
-    local node=$1 tries=$2
-    while kafka_pid "$node" >/dev/null; do
-        [ "$tries" -gt 0 ] || return 1
-        tries=$((tries - 1))
-        sleep 0.05
-    done
-}
-
 kafka_signal_nodes() {
-    local signal=$1 node pid
+    local node
     for node in $(kafka_chosen_nodes); do
-        if pid=$(kafka_pid "$node"); then
-            kill "-$signal" "$pid" 2>/dev/null || true
-        fi
+        broker_signal "$1" "$kafka_state/node-$node"
     done
 }
 
@@ -157,37 +93,17 @@ kafka_kill_nodes() {
     local node
     kafka_signal_nodes KILL
     for node in $(kafka_chosen_nodes); do
-        kafka_wait_dead "$node" 400 || fail "node $node does not die"
+        broker_wait_dead "$kafka_state/node-$node" 400 || fail "node $node does not die"
     done
-}
-
-# Becomes a program without descriptors of the caller: who reads our output would wait for it.
-kafka_detach() {
-    local fd
-    for fd in /proc/self/fd/*; do
-        fd=${fd##*/}
-        [ "$fd" -le 2 ] || eval "exec $fd>&-"
-    done
-    exec setsid "$@"
-}
-
-# Stops this broker, and no later one, when the process LANEWAY_BROKER_OWNER has ended.
-kafka_watch_owner() {
-    kafka_detach python3 "$kafka_here/when-dead.py" "$LANEWAY_BROKER_OWNER" \
-        "$broker_root/tools/broker" kafka stop ${kafka_variant[@]+"${kafka_variant[@]}"} \
-        --if "$(<"$kafka_state/id")" </dev/null >/dev/null 2>&1 &
-    disown $!
 }
 
 kafka_run_node() {
-    local node=$1 dir=$kafka_state/node-$1 pid
-    kafka_pid "$node" >/dev/null && return
-    kafka_detach java "${kafka_java[@]}" -Xms96m -Xmx512m -D${kafka_logger}defaultLogLevel=info \
-        -D${kafka_logger}showDateTime=true -D${kafka_logger}dateTimeFormat=HH:mm:ss.SSS \
-        -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties" </dev/null >>"$dir/log" 2>&1 &
-    pid=$!
-    disown "$pid"
-    printf '%s %s\n' "$pid" "$(kafka_start_time "$pid")" >"$dir/pid"
+    local dir=$kafka_state/node-$1
+    kafka_pid "$1" >/dev/null && return
+    broker_launch "$dir" "$dir/log" java "${kafka_java[@]}" -Xms96m -Xmx512m \
+        -D${kafka_logger}defaultLogLevel=info -D${kafka_logger}showDateTime=true \
+        -D${kafka_logger}dateTimeFormat=HH:mm:ss.SSS \
+        -cp "$kafka_jars/*" kafka.Kafka "$dir/server.properties"
 }
 
 kafka_run_all() {
@@ -233,16 +149,9 @@ kafka_addresses() {
 
 kafka_make_certificates() {
     local tls=$kafka_state/tls name
-    kafka_has_command openssl "apt-get install openssl"
-    mkdir -p "$tls"
-    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=laneway-test-ca \
-        -keyout "$tls/ca.key" -out "$tls/ca.pem" 2>/dev/null
-    printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >"$tls/extensions"
+    broker_make_authority "$tls" ca
     for name in server client; do
-        openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" \
-            -keyout "$tls/$name.key" -out "$tls/$name.csr" 2>/dev/null
-        openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" \
-            -CAcreateserial -days 30 -extfile "$tls/extensions" -out "$tls/$name.pem" 2>/dev/null
+        broker_make_certificate "$tls" "$name" "$name" DNS:localhost,IP:127.0.0.1
     done
     cat "$tls/server.key" "$tls/server.pem" >"$tls/server.keystore.pem"
 }
@@ -288,7 +197,7 @@ kafka_make_state() {
     cluster=$(kafka_probe cluster-id)
     mkdir -p "$kafka_state"
     printf '%s\n' "$cluster" >"$kafka_state/id"
-    ports=$(kafka_probe ports $((kafka_nodes * 3)))
+    ports=$(broker_free_ports $((kafka_nodes * 3)))
     for ((node = 1; node <= kafka_nodes; node++)); do
         mkdir -p "$kafka_state/node-$node"
         sed -n "$((node * 3 - 2)),$((node * 3))p" <<<"$ports" >"$kafka_state/node-$node/ports"
@@ -298,13 +207,6 @@ kafka_make_state() {
         kafka_write_node "$node"
         kafka_format_node "$node" || return 1
     done
-}
-
-kafka_locked() {
-    mkdir -p "$(dirname "$kafka_state")"
-    exec 9>"$kafka_state.lock"
-    flock 9
-    "$@"
 }
 
 # --- commands --------------------------------------------------------------------------------
@@ -340,7 +242,7 @@ kafka_start_anew() {
 kafka_start() {
     if ! kafka_all_run || ! kafka_wait_ready ready; then
         kafka_start_anew
-        [ -z "${LANEWAY_BROKER_OWNER:-}" ] || kafka_watch_owner
+        broker_watch_owner "$(<"$kafka_state/id")" ${kafka_variant[@]+"${kafka_variant[@]}"}
     fi
     kafka_addresses | kafka_joined
 }
@@ -359,7 +261,7 @@ kafka_stop() {
     [ "${kafka_only_id:-$id}" = "$id" ] || return 0
     kafka_signal_nodes TERM
     for node in $(kafka_chosen_nodes); do
-        kafka_wait_dead "$node" 200 || say "node $node does not stop, killing it"
+        broker_wait_dead "$kafka_state/node-$node" 200 || say "node $node does not stop, killing it"
     done
     kafka_kill_nodes
     if [ -z "$kafka_keep$kafka_node" ]; then
@@ -456,7 +358,7 @@ kafka_parse() {
     done
     kafka_protocol=${sasl:+SASL_}${tls:+SSL}
     [ -n "$tls" ] || kafka_protocol=${kafka_protocol}PLAINTEXT
-    kafka_state=${LANEWAY_BROKER_DIR:-$broker_root/build/broker/kafka}${sasl:+-sasl}${tls:+-tls}
+    kafka_state=$broker_folder/kafka${sasl:+-sasl}${tls:+-tls}
 }
 
 broker_main() {
@@ -473,10 +375,10 @@ broker_main() {
         ;;
     esac
     case $command in
-    start) kafka_locked kafka_start ;;
-    kill) kafka_locked kafka_kill_nodes ;;
-    restart) kafka_locked kafka_restart ;;
-    stop) kafka_locked kafka_stop ;;
+    start) broker_locked "$kafka_state" kafka_start ;;
+    kill) broker_locked "$kafka_state" kafka_kill_nodes ;;
+    restart) broker_locked "$kafka_state" kafka_restart ;;
+    stop) broker_locked "$kafka_state" kafka_stop ;;
     address | status | properties) "kafka_$command" ;;
     log) cat "$kafka_state/node-${kafka_node:-1}/log" ;;
     python) kafka_need_python && printf '%s\n' "$kafka_venv/bin/python" ;;
