@@ -56,8 +56,10 @@ void lw_pulsar_list_put_range(struct lw_proto_writer *writer, struct lw_pulsar_r
 /* The list of what was put; empty when it did not fit (check lw_proto_is_overflow). */
 struct lw_pulsar_list lw_pulsar_list_of(const struct lw_proto_writer *writer);
 
-/* Writes every occurrence of the list as field `id`. */
+/* Writes every occurrence of the list as field `id`: texts, bytes, messages; or numbers. */
 void lw_pulsar_list_write(const struct lw_pulsar_list *list, uint32_t id,
                           struct lw_proto_writer *writer);
+void lw_pulsar_list_write_numbers(const struct lw_pulsar_list *list, uint32_t id,
+                                  struct lw_proto_writer *writer);
 
 #endif

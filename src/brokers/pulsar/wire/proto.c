@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the protocol buffer encoding that are too long to be inline: varints of several
+ * bytes, skipping, and writing. A long varint is read eight bytes at a time: the ids that brokers
+ * write as -1 take ten bytes and come with every message. Pure.
+ */
+#include "brokers/pulsar/wire/proto.h"
+
+#include <endian.h>
+
+#define CONTINUES UINT64_C(0x8080808080808080)
+
+/* Joins the eight groups of seven bits of `word`, the first in its lowest byte. */
+static inline uint64_t
+join_groups(uint64_t word)
+{
+    word &= ~CONTINUES;
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* Near the end of the bytes: one at a time. */
+static bool
+read_slowly(struct lw_proto_reader *reader, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    const uint8_t *at = reader->at;
+    for (unsigned shift = 0; shift < 70 && at != reader->end; shift += 7) {
+        uint8_t byte = *at++;
+        if (shift == 63 && byte > 1) {
+            break;
+        }
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            reader->at = at;
+            *ret_value = value;
+            return true;
+        }
+    }
+    return lw_proto_fail(reader);
+}
+
+bool
+lw_proto_read_long(struct lw_proto_reader *reader, uint64_t *ret_value)
+{
+    const uint8_t *at = reader->at;
+    if (reader->end - at < LW_PROTO_VARINT_BYTES_MAX) {
+        return read_slowly(reader, ret_value);
+    }
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    word = le64toh(word);
+    uint64_t stops = ~word & CONTINUES;
+    if (stops != 0) {
+        *ret_value = join_groups(word & (stops ^ (stops - 1)));
+        reader->at = at + __builtin_ctzll(stops) / 8 + 1;
+        return true;
+    }
+    uint64_t value = join_groups(word) | (uint64_t)(at[8] & 0x7f) << 56;
+    bool is_ten = at[8] >= 0x80;
+    if (is_ten && at[9] > 1) {
+        return lw_proto_fail(reader);
+    }
+    *ret_value = is_ten ? value | (uint64_t)at[9] << 63 : value;
+    reader->at = at + (is_ten ? 10 : 9);
+    return true;
+}
+
+static bool
+pass(struct lw_proto_reader *reader, size_t size)
+{
+    if (size > (size_t)(reader->end - reader->at)) {
+        return lw_proto_fail(reader);
+    }
+    reader->at += size;
+    return true;
+}
+
+bool
+lw_proto_skip(struct lw_proto_reader *reader, uint32_t wire)
+{
+    uint64_t number;
+    struct lw_bytes bytes;
+    switch (wire) {
+    case LW_PROTO_VARINT:
+        return lw_proto_read_varint(reader, &number);
+    case LW_PROTO_FIXED64:
+        return pass(reader, 8);
+    case LW_PROTO_BYTES:
+        return lw_proto_read_bytes(reader, &bytes);
+    case LW_PROTO_FIXED32:
+        return pass(reader, 4);
+    default: /* groups and the two unused wire types of the encoding */
+        return lw_proto_fail(reader);
+    }
+}
+
+bool
+lw_proto_next(struct lw_proto_reader *reader, struct lw_proto_field *ret_field)
+{
+    struct lw_proto_field field = { .bytes = { "", 0 } };
+    if (!lw_proto_read_tag(reader, &field.id, &field.wire)) {
+        return false;
+    }
+    bool is_read = field.wire == LW_PROTO_VARINT  ? lw_proto_read_varint(reader, &field.number)
+                   : field.wire == LW_PROTO_BYTES ? lw_proto_read_bytes(reader, &field.bytes)
+                                                  : lw_proto_skip(reader, field.wire);
+    if (is_read) {
+        *ret_field = field;
+    }
+    return is_read;
+}
+
+/* -- Writing --------------------------------------------------------------------------------- */
+
+void
+lw_proto_put_varint(struct lw_proto_writer *writer, uint64_t value)
+{
+    uint8_t *at = lw_proto_claim(writer, lw_proto_varint_size(value));
+    if (at == NULL) {
+        return;
+    }
+    for (; value >= 0x80; value >>= 7) {
+        *at++ = (uint8_t)value | 0x80;
+    }
+    *at = (uint8_t)value;
+}
+
+void
+lw_proto_put_raw(struct lw_proto_writer *writer, const void *data, size_t size)
+{
+    uint8_t *at = lw_proto_claim(writer, size);
+    if (at != NULL && size > 0) {
+        memcpy(at, data, size);
+    }
+}
+
+void
+lw_proto_put_be16(struct lw_proto_writer *writer, uint16_t value)
+{
+    uint8_t bytes[] = { (uint8_t)(value >> 8), (uint8_t)value };
+    lw_proto_put_raw(writer, bytes, sizeof bytes);
+}
+
+void
+lw_proto_put_be32(struct lw_proto_writer *writer, uint32_t value)
+{
+    uint8_t bytes[4];
+    lw_proto_store_be32(bytes, value);
+    lw_proto_put_raw(writer, bytes, sizeof bytes);
+}
+
+void
+lw_proto_put_number(struct lw_proto_writer *writer, uint32_t id, uint64_t value)
+{
+    lw_proto_put_varint(writer, (uint64_t)id << 3 | LW_PROTO_VARINT);
+    lw_proto_put_varint(writer, value);
+}
+
+void
+lw_proto_put_bytes(struct lw_proto_writer *writer, uint32_t id, struct lw_bytes bytes)
+{
+    lw_proto_put_varint(writer, (uint64_t)id << 3 | LW_PROTO_BYTES);
+    lw_proto_put_varint(writer, bytes.size);
+    lw_proto_put_raw(writer, bytes.data, bytes.size);
+}
