@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "dispatcher/pace.h"
 #include "dispatcher/receive.h"
 #include "dispatcher/settle_plain.h"
 
@@ -52,12 +53,20 @@ update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
 static inline void
 run(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
-    struct lw_engine *engine = delivery->subscription->engine;
-    lw_delivery_begin_run(delivery, dispatcher->host->now);
-    lw_stream_of(delivery)->counters.started++;
+    struct lw_stream *stream = lw_stream_of(delivery);
+    struct lw_engine *engine = stream->subscription.engine;
+    stream->counters.started++;
+    bool is_sampled = lw_pace_is_sampled(stream, engine);
+    if (__builtin_expect(is_sampled, 0)) {
+        dispatcher->host->ops->refresh(dispatcher->host);
+    }
+    stream->ran_at = dispatcher->host->now;
+    lw_delivery_begin_run(delivery, stream->ran_at);
     lw_history_note(dispatcher, LW_HISTORY_STARTED, delivery, 0, 0);
     if (engine->ops->submit(engine, &delivery, 1) != 1) {
         take_back(dispatcher, delivery);
+    } else if (__builtin_expect(is_sampled, 0)) {
+        lw_pace_on_run(dispatcher, stream);
     }
     if (__builtin_expect(engine->room == 0 || engine->has_changed, 0)) {
         update_engine(dispatcher, engine);
@@ -290,6 +299,7 @@ LW_INLINE void
 finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     struct lw_stream *stream = lw_stream_of(delivery);
+    lw_pace_on_result(stream, delivery, dispatcher->host->now);
     if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_late, 1)) {
         lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
         stream->counters.results[LW_OK]++;
@@ -430,6 +440,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     uint32_t used = 0;
     uint32_t moved;
     lw_shutdown_step(dispatcher); /* what was asked since the last step counts from now on */
+    lw_pace_begin(dispatcher, now);
     dispatcher->step_until = now + STEP_TIME_NS;
     dispatcher->is_observed = dispatcher->history || dispatcher->host->faults;
     lw_mailbox_awake(&dispatcher->completions.mailbox);
@@ -456,5 +467,6 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     bool has_work = used >= STEP_BUDGET || dispatcher->completions.done.first != NULL ||
                     dispatcher->host->now >= dispatcher->step_until ||
                     lw_mailbox_sleep(&dispatcher->completions.mailbox);
+    lw_pace_end(dispatcher, now);
     return has_work ? dispatcher->host->now : LW_NEVER;
 }

@@ -10,6 +10,7 @@
  *   lifecycle.c   making, starting, ending
  *   shutdown.c    drain, deadline, close
  *   stream.c      a subscription with everything that belongs to it
+ *   pace.c        how long handlers and turns take
  *   view.c        what handlers may ask that needs a clock or the origin headers
  */
 #ifndef LW_DISPATCHER_DISPATCHER_H
@@ -113,6 +114,9 @@ struct lw_dispatcher {
     bool is_deadline_passed;
     uint32_t given_back;
     uint64_t transitions;
+    uint64_t pace_minute;       /* whose windows the streams' handler times have */
+    uint64_t slow_silent_until; /* a slow turn was said aloud */
+    uint32_t slow_turns;        /* since then, this one included */
     struct lw_history *history;
     bool is_observed; /* a history or fault points are on: every case takes the full path */
     struct lw_letter close_letter;

@@ -14,8 +14,10 @@
 
 #include "base/assert.h"
 #include "dispatcher/direct.h"
+#include "dispatcher/pace.h"
 
 #define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
+#define FEW 16
 #define PINNED_BYTES_MAX (UINT64_C(1024) * 1024)
 
 /* -- how much may come --------------------------------------------------------------------- */
@@ -209,19 +211,30 @@ note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
     stream->received_at = now;
 }
 
+/* Of a few handlers on the loop thread, the time must not be that of what was before them. */
+static inline uint64_t
+begin_batch(struct lw_dispatcher *dispatcher, const struct lw_stream *stream, uint32_t count)
+{
+    if (count < FEW && stream->subscription.engine->direct) {
+        return dispatcher->host->ops->refresh(dispatcher->host);
+    }
+    return dispatcher->host->now;
+}
+
 /*
  * Handlers on the loop thread ran inside the batch: the next one is as large as fits the time,
  * since a better message is only seen between batches. Others do not run here: full batches.
  */
 static void
-adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t count)
+adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t count,
+            uint64_t began, uint64_t started)
 {
     if (!stream->subscription.engine->direct) {
         stream->batch_max = LW_RECEIVE_BATCH;
         return;
     }
-    uint64_t before = dispatcher->host->now;
-    uint64_t took = dispatcher->host->ops->refresh(dispatcher->host) - before;
+    uint64_t took = dispatcher->host->ops->refresh(dispatcher->host) - began;
+    lw_pace_on_batch(stream, began, took, (uint32_t)(stream->counters.started - started));
     uint64_t fits = took > 0 ? BATCH_TIME_NS * count / took : LW_RECEIVE_BATCH;
     uint64_t most = (uint64_t)stream->batch_max * 2;
     fits = fits < most ? fits : most;
@@ -269,11 +282,13 @@ lw_receive_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     if (count == 0) {
         return receive_nothing(dispatcher, stream);
     }
-    note_received(stream, count, dispatcher->host->now);
+    uint64_t began = begin_batch(dispatcher, stream, count);
+    uint64_t started = stream->counters.started;
+    note_received(stream, count, began);
     admit_batch(dispatcher, stream, messages, count);
     lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
                       dispatcher->host->now);
-    adapt_batch(dispatcher, stream, count);
+    adapt_batch(dispatcher, stream, count, began, started);
     if (was_dry && count == wanted && stream->has_more) {
         lw_window_on_dry(&stream->subscription.window, dispatcher->host->now);
     }

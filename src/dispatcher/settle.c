@@ -161,6 +161,9 @@ lw_settle(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
         lw_delivery_set_state(delivery, LW_STATE_SETTLED);
     }
     stream->counters.settled[outcome]++;
+    if (outcome == LW_SETTLED_DEAD_LETTERED) {
+        lw_hourly_add(&stream->dead, dispatcher->host->now);
+    }
     lw_history_note(dispatcher, LW_HISTORY_SETTLED, delivery, (int)outcome, 0);
     if (delivery->partition->has_ledger) {
         if (is_finished(outcome)) {

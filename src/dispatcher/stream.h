@@ -8,6 +8,8 @@
 
 #include <laneway/plugin.h>
 
+#include "base/hourly.h"
+#include "base/latency.h"
 #include "core/partition.h"
 #include "core/subscription.h"
 #include "policy/judge.h"
@@ -74,6 +76,9 @@ struct lw_stream {
     uint32_t blocking;    /* publications whose target takes nothing: no intake while > 0 */
     bool has_more;        /* the broker said that it has more */
     struct lw_counters counters;
+    uint64_t ran_at;                /* ns, of the cycle that started a handler last */
+    struct lw_hourly dead;          /* dead letters */
+    struct lw_latency handler_time; /* from a handler's start to its answer */
 };
 
 /*
