@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clocks of the system, for the loop driver, the command, logs and benches; never for the
- * core, which is told the time. Nothing else reads a clock. Any thread.
+ * The clocks of the system, for the loop driver, the command, logs, benches and the threads of a
+ * broker's client library; never for the core, which is told the time. Nothing else reads a clock.
+ * Any thread.
  */
 #ifndef LW_BASE_CLOCK_H
 #define LW_BASE_CLOCK_H

@@ -32,12 +32,11 @@ on_response(rd_kafka_t *rk, int fd, const char *name, int32_t id, int16_t api, i
             void *opaque)
 {
     (void)rk, (void)fd, (void)name, (void)id, (void)version, (void)correlation;
-    (void)size, (void)rtt;
+    (void)size;
     struct lw_kafka_broker *broker = opaque;
     bool is_greeting = api == API_SASL_HANDSHAKE || api == API_VERSIONS || api == API_SASL_AUTH;
-    if (!error && !is_greeting &&
-        !atomic_load_explicit(&broker->is_reached, memory_order_relaxed)) {
-        atomic_store_explicit(&broker->is_reached, true, memory_order_relaxed);
+    if (!error && !is_greeting) {
+        lw_kafka_error_note_answer(broker, rtt);
     }
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }

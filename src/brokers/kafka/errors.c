@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "brokers/kafka/kafka.h"
@@ -216,20 +217,40 @@ say_down(struct lw_kafka_broker *broker)
     struct lw_event event = { .kind = LW_EVENT_BROKER_DOWN, .status = error.status };
     broker->is_down_said = true;
     broker->is_up = false;
-    atomic_store(&broker->is_reached, false);
+    broker->down_at = broker->base.host->now;
+    atomic_store(&broker->is_up_known, false);
     lw_timers_arm(&broker->base.host->timers, &broker->reach_timer,
                   broker->base.host->now + LW_KAFKA_REACH_POLL_NS);
     lw_kafka_events_push_error(broker, &event, &error);
 }
 
+/*
+ * Each client has threads of its own: one may still be telling of an answer from before an outage
+ * that another has reported. A client's thread has no loop to ask for the time.
+ */
+void
+lw_kafka_error_note_answer(struct lw_kafka_broker *broker, int64_t rtt_us)
+{
+    if (!atomic_load_explicit(&broker->is_up_known, memory_order_relaxed)) {
+        uint64_t taken_ns = rtt_us > 0 ? (uint64_t)rtt_us * 1000 : 0;
+        uint64_t sent_at = lw_clock_monotonic_ns() - taken_ns;
+        uint64_t latest = atomic_load(&broker->reached_at);
+        while (sent_at > latest &&
+               !atomic_compare_exchange_weak(&broker->reached_at, &latest, sent_at)) {
+            continue;
+        }
+    }
+}
+
 void
 lw_kafka_error_check_reached(struct lw_kafka_broker *broker)
 {
-    if (broker->is_up || !atomic_load(&broker->is_reached)) {
+    if (broker->is_up || atomic_load(&broker->reached_at) <= broker->down_at) {
         return;
     }
     struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
     broker->is_up = true;
+    atomic_store(&broker->is_up_known, true);
     broker->was_up = true;
     broker->is_down_said = false;
     lw_kafka_events_push(broker, &event);

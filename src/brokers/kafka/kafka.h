@@ -447,7 +447,9 @@ struct lw_kafka_failure {
 void lw_kafka_error_topic(struct lw_kafka_broker *broker,
                           const struct lw_kafka_failure *failure, struct lw_error *ret_error);
 enum lw_status lw_kafka_error_status(rd_kafka_resp_err_t code);
-/* An answer came: BROKER_UP, if that is news. */
+/* A request was answered that was sent rtt_us ago, -1 unknown. Any thread. */
+void lw_kafka_error_note_answer(struct lw_kafka_broker *broker, int64_t rtt_us);
+/* Such an answer came since the last BROKER_DOWN: BROKER_UP, if that is news. */
 void lw_kafka_error_check_reached(struct lw_kafka_broker *broker);
 /* An ERROR event of a client: remembers reasons, says BROKER_DOWN. */
 void lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
@@ -484,11 +486,15 @@ struct lw_kafka_broker {
     uint32_t committing; /* clients whose part of the commit in flight is not answered */
     bool is_committing;
     enum lw_status commit_status;
-    atomic_bool is_reached; /* an answer came since the last BROKER_DOWN; any thread sets it */
+    /* When the last request was sent that was answered, by any thread while not up; one that was
+     * sent before the last BROKER_DOWN says nothing. */
+    _Atomic uint64_t reached_at;
+    atomic_bool is_up_known; /* no thread needs to look */
+    uint64_t down_at;        /* of the last BROKER_DOWN */
     bool is_up;
     bool was_up; /* ever */
     bool is_down_said;
-    struct lw_timer reach_timer; /* looks at is_reached while not up */
+    struct lw_timer reach_timer; /* looks at reached_at while not up */
     struct lw_letter closed_letter;
     struct lw_timer start_timer;
     uint64_t start_deadline;

@@ -8,10 +8,12 @@
 
 #include <string.h>
 
+#include "base/loop.h"
 #include "brokers/kafka/kafka.h"
 
 static struct lw_property tls[] = { { "security.protocol", "sasl_ssl" } };
 static struct lw_kafka_broker broker;
+static struct lw_loop *loop;
 static struct lw_kafka_failure failure = { .topic = "orders", .group = "g", .reason = "" };
 
 static int
@@ -160,6 +162,73 @@ a_report_says_refused_unknown_or_confirmed(void **state)
     }
 }
 
+/* -- Up and down ------------------------------------------------------------------------------ */
+
+static enum lw_event_kind
+next_event(void)
+{
+    struct lw_event event = { .kind = LW_EVENT_CLOSED };
+    return lw_kafka_events_take(&broker.events, &event, 1) == 1 ? event.kind : LW_EVENT_CLOSED;
+}
+
+static void
+never_due(struct lw_timer *timer, uint64_t now)
+{
+    (void)timer, (void)now;
+    fail();
+}
+
+static int
+setup_running(void **state)
+{
+    (void)setup(state);
+    assert_int_equal(lw_loop_create(1, &loop), LW_STATUS_OK);
+    broker.base.host = lw_loop_host(loop);
+    broker.phase = LW_KAFKA_RUNNING;
+    lw_timer_init(&broker.reach_timer, never_due);
+    return 0;
+}
+
+static int
+teardown_running(void **state)
+{
+    (void)state;
+    lw_timers_disarm(&broker.base.host->timers, &broker.reach_timer);
+    lw_kafka_events_deinit(&broker.events);
+    lw_loop_destroy(loop);
+    return 0;
+}
+
+static void
+say_all_down(void)
+{
+    broker.base.host->ops->refresh(broker.base.host);
+    lw_kafka_error_on_event(&broker, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 down", true);
+    assert_int_equal(next_event(), LW_EVENT_BROKER_DOWN);
+}
+
+static void
+an_answer_to_what_was_sent_after_the_outage_is_the_cluster_back(void **state)
+{
+    (void)state;
+    say_all_down();
+    lw_kafka_error_note_answer(&broker, 0);
+    lw_kafka_error_check_reached(&broker);
+    assert_int_equal(next_event(), LW_EVENT_BROKER_UP);
+    assert_false(broker.is_down_said);
+}
+
+static void
+an_answer_to_what_was_sent_before_the_outage_is_not(void **state)
+{
+    (void)state;
+    say_all_down();
+    lw_kafka_error_note_answer(&broker, 60000000);
+    lw_kafka_error_check_reached(&broker);
+    assert_int_equal(next_event(), LW_EVENT_CLOSED);
+    assert_true(broker.is_down_said);
+}
+
 int
 main(void)
 {
@@ -172,6 +241,11 @@ main(void)
         cmocka_unit_test_setup(a_missing_topic_says_how_to_make_it, setup),
         cmocka_unit_test_setup(missing_rights_name_the_right_and_its_object, setup),
         cmocka_unit_test(a_report_says_refused_unknown_or_confirmed),
+        cmocka_unit_test_setup_teardown(
+            an_answer_to_what_was_sent_after_the_outage_is_the_cluster_back, setup_running,
+            teardown_running),
+        cmocka_unit_test_setup_teardown(an_answer_to_what_was_sent_before_the_outage_is_not,
+                                        setup_running, teardown_running),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
