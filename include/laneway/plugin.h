@@ -169,6 +169,12 @@ struct lw_topic_info {
     char reason[160];
 };
 
+/* Messages at the broker that were not received yet, of the slots that are ours now. */
+struct lw_lag {
+    uint64_t messages;   /* of the subscribed topic */
+    uint64_t companions; /* of its retry tiers, also those whose time has not come */
+};
+
 struct lw_broker_ops {
     const char *scheme; /* of the URL, such as "kafka" */
     /* No I/O. *ret_broker's first member is struct lw_broker. */
@@ -236,6 +242,11 @@ struct lw_broker_ops {
                                       size_t n, int64_t timeout_ms, struct lw_error *ret_error);
     enum lw_status (*create_topics)(struct lw_broker *broker, struct lw_topic_info *topics,
                                     size_t n, int64_t timeout_ms, struct lw_error *ret_error);
+    /*
+     * What waits, from what is known anyway: no request is made. False: it is not known (now).
+     * NULL: this broker cannot tell.
+     */
+    bool (*lag)(struct lw_source *source, struct lw_lag *ret_lag);
 };
 
 /* Every broker begins with this. */

@@ -279,6 +279,7 @@ lw_report_lane(const struct lw_report *report, uint32_t index, struct lw_report_
         .dead = stream->counters.settled[LW_SETTLED_DEAD_LETTERED],
         .partitions = count_partitions(stream),
     };
+    lw_report_figures(stream, &ret_lane->figures);
     ret_lane->state = state_of(stream, &report->pauses[stream->subscription.index],
                                ret_lane->reason, sizeof ret_lane->reason);
 }
@@ -353,11 +354,28 @@ lw_report_up_ms(const struct lw_dispatcher *dispatcher)
 static void
 add_head(struct lw_table *table)
 {
-    static const char *const names[] = { "SERVED",   "TOPIC",  "STATE",  "WAITING", "RUNNING",
-                                         "RETRYING", "OLDEST", "RATE/s", "DONE",    "DEAD" };
+    static const char *const names[] = { "SERVED",  "TOPIC", "STATE",    "WAITING",
+                                         "RUNNING", "LAG",   "OLDEST",   "RATE/s",
+                                         "P50",     "P99",   "RETRYING", "DEAD/h" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         lw_table_add(table, "%s", names[i]);
     }
+}
+
+static void
+add_count(struct lw_table *table, int64_t count)
+{
+    char text[32];
+    lw_report_format_count(count, text);
+    lw_table_add(table, "%s", text);
+}
+
+static void
+add_time(struct lw_table *table, int64_t ns)
+{
+    char text[32];
+    lw_report_format_ns(ns, text);
+    lw_table_add(table, "%s", text);
 }
 
 static void
@@ -371,13 +389,15 @@ add_lane(struct lw_table *table, const struct lw_report_lane *lane)
     lw_table_add(table, "%s", served);
     lw_table_add(table, "%s", lane->stream->topic);
     lw_table_add(table, "%s", lane->state);
-    lw_table_add_count(table, subscription->queued);
-    lw_table_add_count(table, subscription->running);
-    lw_table_add_count(table, subscription->parked + subscription->publishing);
+    add_count(table, subscription->queued);
+    add_count(table, subscription->running);
+    add_count(table, lane->figures.lag);
     lw_table_add(table, "%s", oldest);
-    lw_table_add_count(table, (unsigned long long)(lane->rate + 0.5));
-    lw_table_add_count(table, lane->done);
-    lw_table_add_count(table, lane->dead);
+    add_count(table, (int64_t)(lane->rate + 0.5));
+    add_time(table, lane->figures.p50_ns);
+    add_time(table, lane->figures.p99_ns);
+    add_count(table, subscription->parked + subscription->publishing);
+    add_count(table, (int64_t)lane->figures.dead_last_hour);
 }
 
 /* Why, for those that do not simply run or idle. */
@@ -408,7 +428,7 @@ lw_report_status_text(const struct lw_report *report, struct lw_text *out)
     lw_text_format(out, "%.0f msg/s in   %.0f ok  %.0f retry  %.0f dead  %.0f error\n",
                    totals.in, totals.results[LW_OK], totals.results[LW_RETRY],
                    totals.results[LW_DEAD], totals.results[LW_ERROR]);
-    lw_table_init(&table, "lllrrrrrrr");
+    lw_table_init(&table, "lllrrrrrrrrr");
     add_head(&table);
     for (uint32_t i = 0; i < report->count; i++) {
         struct lw_report_lane lane;

@@ -46,6 +46,19 @@ struct lw_report {
 enum lw_status lw_report_init(struct lw_report *report, struct lw_dispatcher *dispatcher);
 void lw_report_deinit(struct lw_report *report);
 
+/* What is measured of a topic; -1: not known, or nothing to measure. */
+struct lw_report_figures {
+    int64_t lag; /* messages of the topic that are not settled, in hand or at the broker */
+    int64_t retry_lag; /* the same of its retry tiers */
+    int64_t p50_ns;    /* handler time in the last one to two minutes */
+    int64_t p99_ns;
+    uint64_t dead_last_hour;
+};
+void lw_report_figures(const struct lw_stream *stream, struct lw_report_figures *ret_figures);
+/* "--" for -1, else a number or "12ms", "340us". */
+void lw_report_format_count(int64_t count, char out[32]);
+void lw_report_format_ns(int64_t ns, char out[32]);
+
 /* One topic's line. */
 struct lw_report_lane {
     const struct lw_stream *stream;
@@ -57,6 +70,7 @@ struct lw_report_lane {
     uint64_t done;
     uint64_t dead;
     uint32_t partitions;
+    struct lw_report_figures figures;
 };
 void
 lw_report_lane(const struct lw_report *report, uint32_t index, struct lw_report_lane *ret_lane);

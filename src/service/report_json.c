@@ -60,6 +60,39 @@ put_results(struct lw_json *json, const struct lw_counters *counters)
 }
 
 static void
+put_known(struct lw_json *json, const char *key, int64_t value)
+{
+    lw_json_key(json, key);
+    if (value < 0) {
+        lw_json_null(json);
+    } else {
+        lw_json_int(json, value);
+    }
+}
+
+/* In milliseconds, to the microsecond. */
+static void
+put_time(struct lw_json *json, const char *key, int64_t ns)
+{
+    lw_json_key(json, key);
+    if (ns < 0) {
+        lw_json_null(json);
+    } else {
+        lw_json_double(json, (double)(ns / 1000) / 1000);
+    }
+}
+
+static void
+put_figures(struct lw_json *json, const struct lw_report_figures *figures)
+{
+    put_known(json, "lag", figures->lag);
+    put_known(json, "retry_lag", figures->retry_lag);
+    put_time(json, "p50_ms", figures->p50_ns);
+    put_time(json, "p99_ms", figures->p99_ns);
+    put_int(json, "dead_last_hour", (int64_t)figures->dead_last_hour);
+}
+
+static void
 put_lane(struct lw_json *json, const struct lw_report_lane *lane)
 {
     const struct lw_stream *stream = lane->stream;
@@ -83,6 +116,7 @@ put_lane(struct lw_json *json, const struct lw_report_lane *lane)
     put_int(json, "window", subscription->window.size);
     put_int(json, "oldest_ms", lane->oldest_ms);
     put_rate(json, "rate", lane->rate);
+    put_figures(json, &lane->figures);
     put_int(json, "received", (int64_t)stream->counters.received);
     put_int(json, "started", (int64_t)stream->counters.started);
     put_results(json, &stream->counters);

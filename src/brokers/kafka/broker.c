@@ -384,6 +384,12 @@ is_ready(const struct lw_source *face)
     return source->ready_count > 0;
 }
 
+static bool
+lag(struct lw_source *face, struct lw_lag *ret_lag)
+{
+    return lw_kafka_source_lag(lw_kafka_source_of(face), ret_lag);
+}
+
 static size_t
 receive(struct lw_source *face, struct lw_message *const out[], size_t n, uint64_t bytes_max,
         bool *ret_has_more)
@@ -596,6 +602,7 @@ static const struct lw_broker_ops kafka_ops = {
     .default_topic = default_topic,
     .describe_topics = lw_kafka_admin_describe,
     .create_topics = lw_kafka_admin_create,
+    .lag = lag,
 };
 
 const struct lw_broker_ops *

@@ -12,6 +12,7 @@
  *   commit.c      explicit lists, one in flight
  *   companions.c  retry tiers' partitions beside their source's; tiers.c names and due times
  *   producer.c    one idempotent producer; topic.c one topic of it and batches that were refused
+ *   lag.c         how much waits at the cluster
  *   stall.c       partitions that stopped without a reason
  *   admin.c       for the command; errors.c what a person reads; events.c the way to the dispatcher
  */
@@ -94,6 +95,7 @@ struct lw_kafka_partition {
     int64_t next;        /* the offset after the last one given out or known to be absent, -1 */
     int64_t
         committed; /* the last position accepted by the cluster in this ownership, -1 none */
+    int64_t end;   /* where the end of the log was reported last, -1 nowhere */
     uint64_t active_at;         /* last time something came, or the assignment */
     uint64_t mended_at;         /* last seek that was meant to wake it, 0 never */
     rd_kafka_message_t **stash; /* taken from the queue, not given out yet */
@@ -178,6 +180,13 @@ void lw_kafka_source_each(struct lw_kafka_source *source, lw_kafka_partition_fn 
 void lw_kafka_source_forget_tiers(struct lw_kafka_source *source);
 /* Says SOURCE_ERROR. */
 void lw_kafka_source_fail(struct lw_kafka_source *source, const struct lw_error *error);
+
+/* -- lag.c -------------------------------------------------------------------------------------- */
+
+/* Offsets from the next one to give out to the end; false: not known. Never blocks. */
+bool lw_kafka_partition_lag(const struct lw_kafka_partition *partition, uint64_t *ret_count);
+/* Of all partitions that are ours; false: of none is it known. */
+bool lw_kafka_source_lag(struct lw_kafka_source *source, struct lw_lag *ret_lag);
 
 /* -- client.c ------------------------------------------------------------------------------------ */
 

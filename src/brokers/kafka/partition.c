@@ -122,6 +122,7 @@ lw_kafka_partition_begin(struct lw_kafka_partition *partition)
     partition->is_revoking = false;
     partition->is_given_up = false;
     partition->next = -1;
+    partition->end = -1;
     partition->committed = -1;
     partition->active_at = broker->base.host->now;
     struct lw_event event = {
@@ -204,6 +205,7 @@ lw_kafka_partition_destroy(struct lw_kafka_partition *partition)
 static void
 on_end(struct lw_kafka_partition *partition, int64_t offset)
 {
+    partition->end = offset;
     if (offset <= partition->next) {
         return;
     }

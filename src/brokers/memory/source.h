@@ -29,6 +29,8 @@ size_t lw_memory_source_receive(struct lw_memory_source *source, struct lw_messa
                                 size_t n, uint64_t bytes_max, bool *ret_has_more);
 void lw_memory_source_settle(struct lw_memory_source *source,
                              const struct lw_settle_item *items, size_t n);
+/* What waits for the slots that are assigned; false without one. */
+bool lw_memory_source_lag(const struct lw_memory_source *source, struct lw_lag *ret_lag);
 /* Writes the name of a retry tier: `<retry topic>.<delay>`. */
 bool lw_memory_source_tier(const struct lw_memory_source *source, int64_t tier_ms, char *out,
                            size_t size);

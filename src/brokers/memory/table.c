@@ -266,6 +266,12 @@ is_ready(const struct lw_source *source)
     return !lw_list_is_empty(&own->ready);
 }
 
+static bool
+lag(struct lw_source *source, struct lw_lag *ret_lag)
+{
+    return lw_memory_source_lag(source_of(source), ret_lag);
+}
+
 static size_t
 receive(struct lw_source *source, struct lw_message *const out[], size_t n, uint64_t bytes_max,
         bool *ret_has_more)
@@ -379,7 +385,7 @@ events(struct lw_broker *base, struct lw_event *out, size_t n)
         .times = times, .revoke_done = revoke_done, .stop_sources = stop_sources,              \
         .close = close_broker, .destroy = destroy, .default_topic = (convention),              \
         .describe_topics = lw_memory_address_describe,                                         \
-        .create_topics = lw_memory_address_create,                                             \
+        .create_topics = lw_memory_address_create, .lag = lag,                                 \
     }
 
 /* The two ways to settle differ in the names of companion topics only. */
