@@ -64,7 +64,7 @@ function(lw_add_unit_test source area libraries)
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
     add_test(NAME ${label}.${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    lw_set_test(${label}.${name} ${label} 120)
+    lw_set_test(${label}.${name} ${label} 300)
     set_property(GLOBAL APPEND PROPERTY lw_${label}_targets ${target})
 endfunction()
 
@@ -136,8 +136,8 @@ else()
     message(STATUS "cmocka is missing: unit tests are not built (run tools/setup)")
 endif()
 
-lw_add_script_tests(cli unit 120)
-lw_add_script_tests(tools unit 120)
+lw_add_script_tests(cli unit 300)
+lw_add_script_tests(tools unit 300)
 
 # The simulator: one executable, 2,000 seeds in an ordinary test run.
 file(GLOB sim_sources CONFIGURE_DEPENDS ${LW_TESTS}/sim/*.c)
@@ -186,7 +186,7 @@ function(lw_add_kafka_tests)
                               PkgConfig::lw_cmocka_pc)
         add_test(NAME kafka.${name} COMMAND ${LW_TESTS}/support/run-script real
                  $<TARGET_FILE:kafka_${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-        lw_set_test(kafka.${name} real 300)
+        lw_set_test(kafka.${name} real 600)
         set_tests_properties(kafka.${name} PROPERTIES FIXTURES_REQUIRED kafka
                              RESOURCE_LOCK kafka)
     endforeach()

@@ -26,10 +26,10 @@ expect()
     [ -z "$err" ] || grep -qF -- "$err" "$work/err" || fail "laneway $*: no \"$err\" in: $(cat "$work/err")"
 }
 
-# wait_for FILE TEXT: until the text is in the file, ten seconds at most.
+# wait_for FILE TEXT: until the text is in the file; two minutes end what would hang.
 wait_for()
 {
-    for _ in $(seq 200); do
+    for _ in $(seq 2400); do
         grep -qF -- "$2" "$1" 2>/dev/null && return 0
         sleep 0.05
     done

@@ -25,7 +25,7 @@ primary, secondary = pty.openpty()
 demo = subprocess.Popen([sys.argv[1], "demo"], stdin=secondary, stdout=secondary, stderr=secondary,
                         env={**os.environ, "TERM": "xterm"})
 os.close(secondary)
-text, deadline, is_stopped = b"", time.monotonic() + 15, False
+text, deadline, is_stopped = b"", time.monotonic() + 60, False
 while time.monotonic() < deadline:
     if select.select([primary], [], [], 0.2)[0]:
         try:
@@ -35,7 +35,7 @@ while time.monotonic() < deadline:
     if not is_stopped and text.count(b"\033[H") >= 3:
         demo.send_signal(signal.SIGINT)
         is_stopped = True
-code = demo.wait(5)
+code = demo.wait(60)
 peak_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 assert code == 0, code
 assert b"\033[?1049h" in text and b"\033[?1049l" in text, "the screen is not given back"

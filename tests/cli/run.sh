@@ -80,7 +80,7 @@ expect 64 "" "" -- run -c shop.yaml --faults nonsense
 
 # A broker that nobody reaches: waits for ever, or as long as it may.
 : >log
-"$LANEWAY" run -c shop.yaml --set brokers.main.url=kafka://127.0.0.1:1 --exit-on-outage 1s 2>log
+"$LANEWAY" run -c shop.yaml --set brokers.main.url=kafka://127.0.0.1:1 --exit-on-outage 5s 2>log
 [ $? -eq 69 ] || fail "an outage ends otherwise: $(cat log)"
 grep -q "E0501" log || fail "the outage is not explained: $(cat log)"
 finish

@@ -99,7 +99,7 @@ fail_n_is_ok_after_n_runs(void **state)
 static void
 io_on_the_loop_waits_for_many_at_once(void **state)
 {
-    struct trial trial = open_trial("io:60ms", false);
+    struct trial trial = open_trial("io:300ms", false);
     (void)state;
     uint64_t began = trial.world->host->ops->refresh(trial.world->host);
     for (size_t i = 0; i < 200; i++) {
@@ -107,7 +107,7 @@ io_on_the_loop_waits_for_many_at_once(void **state)
     }
     world_wait_results(trial.world, 200);
     uint64_t taken = trial.world->host->ops->refresh(trial.world->host) - began;
-    assert_in_range(taken / LW_MS, 60, 2000);
+    assert_in_range(taken / LW_MS, 300, 30000); /* one after another: 60 s */
     close_trial(&trial);
 }
 

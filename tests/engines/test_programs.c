@@ -315,15 +315,15 @@ extend_moves_the_deadline(void **state)
     struct world *world = world_create();
     struct lw_programs_options options = programs_options("obey.py", NULL);
     (void)state;
-    options.timeout_ms = 800;
+    options.timeout_ms = 3000;
     programs_create(world, &options);
-    struct lw_delivery *good = world_run(world, "extend 30s wait 1200 ok");
+    struct lw_delivery *good = world_run(world, "extend 60s wait 4000 ok");
     world_wait_results(world, 1);
-    struct lw_delivery *late = world_run(world, "extend 900ms wait 9000 ok");
+    struct lw_delivery *late = world_run(world, "extend 3100ms wait 60000 ok");
     world_wait_results(world, 2);
     assert_int_equal(good->verdict, LW_OK);
     assert_int_equal(late->verdict, LW_ERROR);
-    assert_string_equal(lw_delivery_reason(late), "timed out after 800ms and extensions");
+    assert_string_equal(lw_delivery_reason(late), "timed out after 3s and extensions");
     world_destroy(world);
 }
 

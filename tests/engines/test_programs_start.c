@@ -42,10 +42,9 @@ it_is_tried_again_ever_more_slowly(void **state)
     struct world *world = programs_open_world("manners.py", "exits", "1", NULL);
     (void)state;
     world_wait(world, world_engine_is_down);
-    uint64_t first = world->host->ops->refresh(world->host);
+    uint64_t first = world->host->now;
     world_wait(world, has_failed_twice);
-    uint64_t between_ms = (world->host->ops->refresh(world->host) - first) / LW_MS;
-    assert_in_range(between_ms, 950, 5000);
+    assert_true(world->host->now - first >= 1000 * LW_MS);
     assert_int_equal(world->engine->restarts, 1);
     world_destroy(world);
 }
@@ -166,7 +165,6 @@ several_workers_are_started_only_when_the_first_is_ready(void **state)
     options.workers = 8;
     struct world *world = programs_open_world("manners.py", "exits", "3", &options);
     world_wait(world, world_engine_is_down);
-    world_spend(world, 200);
     size_t started = 0;
     for (const char *at = world->log; (at = strstr(at, "handler.started")) != NULL; at++) {
         started++;

@@ -84,10 +84,10 @@ cluster_fill(const char *topic, uint32_t count, uint32_t keys)
         struct lw_publication *one = &items[i].publication;
         prepare(&items[i], topic, i, keys);
         while (driver.broker->ops->publish(driver.broker, &one, 1) == 0) {
-            driver_run_receipts(&driver, driver.receipt_count + 1, 30000);
+            driver_run_receipts(&driver, driver.receipt_count + 1, DRIVER_PATIENCE_MS);
         }
     }
-    driver_run_receipts(&driver, count, 60000);
+    driver_run_receipts(&driver, count, DRIVER_PATIENCE_MS);
     assert_int_equal(driver.receipts[LW_STATUS_OK], count);
     driver_close(&driver);
     free(items);

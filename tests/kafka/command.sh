@@ -14,7 +14,7 @@ write_config() # HANDLER MORE-OF-THE-PIPELINE
 {
     cat >shop.yaml <<Y
 version: 1
-service: { name: shop, concurrency: 4, drain_timeout: 1s }
+service: { name: shop, concurrency: 4, drain_timeout: ${drain_timeout:-20s} }
 brokers: { main: { url: "$url" } }
 handlers: { work: $1 }
 pipelines:
@@ -32,11 +32,11 @@ start()
     wait_for log "kafka.assigned"
 }
 
-# How many messages a topic holds, once it holds N or five seconds are over.
+# How many messages a topic holds, once it holds N or two minutes are over.
 count_of() # TOPIC N
 {
     local count=0
-    for _ in $(seq 50); do
+    for _ in $(seq 1200); do
         count=$("$LANEWAY" peek -b "$url" "$1" -e -f '%o\n' | wc -l)
         [ "$count" -ge "$2" ] && break
         sleep 0.1
@@ -86,22 +86,24 @@ kill -TERM "$pid"
 ends_with 0 "$pid"
 
 # A handler that is still running at the deadline: 75 at once, and the message comes again.
+drain_timeout=1s
 write_config '{ builtin: "sleep:1h", engine: threads, timeout: 2h }' ""
 echo slow | "$LANEWAY" send -b "$url" -q "$id.urgent"
 start
-for _ in $(seq 100); do "$LANEWAY" explain | grep -q "its handler runs" && break; sleep 0.1; done
+for _ in $(seq 1200); do "$LANEWAY" explain | grep -q "its handler runs" && break; sleep 0.1; done
 kill -TERM "$pid"
 ends_with 75 "$pid"
 grep -q "service.unfinished" log || fail "not said: $(cat log)"
 start
-for _ in $(seq 100); do "$LANEWAY" explain | grep -q "its handler runs" && break; sleep 0.1; done
+for _ in $(seq 1200); do "$LANEWAY" explain | grep -q "its handler runs" && break; sleep 0.1; done
 kill -INT "$pid"
 wait_for log "service.draining"
 kill -INT "$pid"
 ends_with 130 "$pid"
+drain_timeout=20s
 write_config "{ builtin: echo }" ""
 start
-for _ in $(seq 100); do "$LANEWAY" status --json | grep -q '"received":1' && break; sleep 0.1; done
+for _ in $(seq 1200); do "$LANEWAY" status --json | grep -q '"received":1' && break; sleep 0.1; done
 expect 0 '"received":1' "" -- status --json
 kill -TERM "$pid"
 ends_with 0 "$pid"

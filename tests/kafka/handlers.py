@@ -95,11 +95,11 @@ def a_handler_that_prints_garbage_is_tolerated_and_told(folder):
 
 @test
 def a_handler_that_never_answers_is_ended_and_its_message_dead_lettered(folder):
-    work = Work(folder, "silent", ["", "silent", "", ""], timeout="1s", workers=1, window=4)
+    work = Work(folder, "silent", ["", "silent", "", ""], timeout="3s", workers=1, window=4)
     runs, dead = work.finish()
     check_equal(runs[1], 2, "runs of the silent one")
     check_equal(list(dead), ["k1"], "dead letters")
-    check("timed out after 1s" in dead["k1"]["x-error-reason"], f"reason: {dead}")
+    check("timed out after 3s" in dead["k1"]["x-error-reason"], f"reason: {dead}")
     check_equal(dead["k1"]["x-retry-attempt"], "2", "attempts")
     check(work.status["handlers"][0]["restarts"] >= 2, f"restarts: {work.status['handlers']}")
 

@@ -92,7 +92,7 @@ def compacted(topic, count):
         admin("produce", topic, 20, "--keys", 3, "--partition", 0)
         return len(admin("read", topic)) < admin("end", topic)[0]["offset"] - count
 
-    e2e.wait_for("compaction", is_smaller, timeout=60, pause=0.3)
+    e2e.wait_for("compaction", is_smaller, pause=0.3)
 
 
 @test

@@ -47,8 +47,8 @@ def gap_s(runs, index):
 
 @test
 def a_long_delay_never_blocks_a_short_one(folder):
-    tells = [["retry:6s", "ok"]] + [["retry:1s", "ok"] for _ in range(20)]
-    work = Retries(folder, "tiers", tells, ["1s", "6s"])
+    tells = [["retry:15s", "ok"]] + [["retry:1s", "ok"] for _ in range(20)]
+    work = Retries(folder, "tiers", tells, ["1s", "15s"])
     service = work.start()
     service.wait_settled(2 * len(tells))
     check_equal(service.stop(), 0, "exit code")
@@ -56,10 +56,10 @@ def a_long_delay_never_blocks_a_short_one(folder):
     check_equal({len(each) for each in runs.values()}, {2}, "runs of each message")
     gaps = {number: gap_s(each, 0) for number, each in runs.items()}
     short = [gap for number, gap in gaps.items() if number > 0]
-    print(f"delays: 1s tier {min(short):.3f} to {max(short):.3f} s, 6s tier {gaps[0]:.3f} s")
+    print(f"delays: 1s tier {min(short):.3f} to {max(short):.3f} s, 15s tier {gaps[0]:.3f} s")
     check(min(short) >= 1 - EARLY_S, f"not before its time: {min(short)}")
-    check(max(short) < 4, f"the long delay blocked a short one: {max(short)}")
-    check(gaps[0] >= 6 - EARLY_S, f"not before its time: {gaps[0]}")
+    check(max(short) < 15, f"the long delay blocked a short one: {max(short)}")
+    check(gaps[0] >= 15 - EARLY_S, f"not before its time: {gaps[0]}")
 
 
 @test
@@ -76,7 +76,9 @@ def copies_carry_where_they_came_from_and_their_time(folder):
     for number, copy in enumerate(copies):
         headers = e2e.headers_of(copy)
         due = int(headers["x-laneway-not-before"])
-        check(900 <= due - copy["timestamp"] <= 1100, f"due 1 s after it was sent: {copy}")
+        check(copy["timestamp"] > source["timestamp"], f"a time of its own: {copy}")
+        check(source["timestamp"] + 1000 <= due <= copy["timestamp"] + 1100,
+              f"due 1 s after it was sent: {copy}")
         check_equal(headers["x-laneway-retries"], str(number + 1), "x-laneway-retries")
         check_equal([headers["h"], copy["partition"]], ["1", source["partition"]], "copy")
     dead = admin("read", f"{work.topic}.dlq")
@@ -93,7 +95,7 @@ def copies_carry_where_they_came_from_and_their_time(folder):
 
 @test
 def what_waits_in_a_tier_goes_on_after_a_restart(folder):
-    work = Retries(folder, "restart", [["retry:4s", "ok"] for _ in range(6)], ["4s"])
+    work = Retries(folder, "restart", [["retry:15s", "ok"] for _ in range(6)], ["15s"])
     first = work.start()
     first.wait_settled(6)
     check_equal(first.stop(), 0, "exit code of the first run")
@@ -103,8 +105,8 @@ def what_waits_in_a_tier_goes_on_after_a_restart(folder):
     check_equal(second.stop(), 0, "exit code of the second run")
     runs = work.runs()
     check_equal({len(each) for each in runs.values()}, {2}, "runs of each message")
-    check(min(gap_s(each, 0) for each in runs.values()) >= 4 - EARLY_S, "not before its time")
-    e2e.check_all_committed(work.topic, [work.topic, f"{work.topic}.retry.4s"])
+    check(min(gap_s(each, 0) for each in runs.values()) >= 15 - EARLY_S, "not before its time")
+    e2e.check_all_committed(work.topic, [work.topic, f"{work.topic}.retry.15s"])
 
 
 @test
@@ -118,7 +120,7 @@ def a_member_that_is_killed_loses_no_copy(folder):
     second = work.start()
 
     tier = f"{work.topic}.retry.1s"
-    check_equal(admin("lag", work.topic, work.topic, tier, "--wait", 40), [0], "lag")
+    check_equal(admin("lag", work.topic, work.topic, tier, "--wait", e2e.PATIENCE_S), [0], "lag")
     check_equal(second.stop(), 0, "exit code")
     runs = work.runs()
     check_equal(len(runs), len(tells), "messages that ran")

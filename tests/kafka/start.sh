@@ -24,7 +24,7 @@ fail() { echo "FAILED: $1"; tail -n 40 out err shop.log; exit 1; }
 [ -s shop.yaml ] || fail "no configuration on the page"
 [ -s confirm.py ] || fail "no handler on the page"
 [ "$(wc -l <commands)" -ge 12 ] || fail "too few commands on the page"
-timeout -k 5 60 bash -eux commands >out 2>err || fail "exit code $?"
+timeout -k 5 300 bash -eux commands >out 2>err || fail "exit code $?"
 grep -q 'shop.yaml: ok (2 topics, 1 pipeline, 1 handler)' out || fail "check"
 [ "$(grep -c ' created$' out)" -eq 5 ] || fail "topics create"
 [ "$(grep -c '^{"confirmed": [123]}$' out)" -eq 3 ] || fail "replies"

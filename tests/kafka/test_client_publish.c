@@ -31,7 +31,7 @@ publish_all(struct driver *driver, struct lw_publication *items, size_t count)
         pointers[i] = &items[i];
     }
     assert_int_equal(driver->broker->ops->publish(driver->broker, pointers, count), count);
-    driver_run_receipts(driver, count, 30000);
+    driver_run_receipts(driver, count, DRIVER_PATIENCE_MS);
 }
 
 static void
@@ -138,7 +138,7 @@ what_is_out_at_a_close_gets_its_receipt(void **state)
     open_publisher(&driver);
     driver_publish(&driver, &item);
     driver.broker->ops->close(driver.broker);
-    driver_run_receipts(&driver, 1, 5000);
+    driver_run_receipts(&driver, 1, DRIVER_PATIENCE_MS);
     assert_int_equal(driver.receipts[LW_STATUS_UNAVAILABLE], 1);
     driver_close(&driver);
 }

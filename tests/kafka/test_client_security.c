@@ -148,7 +148,7 @@ log_in(struct driver *driver, const struct lw_property *properties)
     driver_open(driver, address, properties);
     driver_start(driver);
     driver_publish(driver, &any);
-    driver_run(driver, is_judged, NULL, 30000);
+    driver_run(driver, is_judged, NULL, DRIVER_PATIENCE_MS);
 }
 
 static void

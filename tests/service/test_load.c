@@ -148,7 +148,7 @@ a_builtin_handler_needs_no_function(void **state)
     write_config(fixture, "{ builtin: \"io:1ms\" }");
     assert_int_equal(load(fixture, "on_job"), LW_STATUS_OK);
     service_publish(fixture->service, "low", "k", 3);
-    for (int i = 0; i < 5000 && service_backlog(fixture->service, "low") > 0; i++) {
+    for (int i = 0; i < 60000 && service_backlog(fixture->service, "low") > 0; i++) {
         assert_int_equal(lw_dispatcher_poll(fixture->dispatcher, NULL), LW_STATUS_OK);
         (void)usleep(1000);
     }
@@ -163,7 +163,7 @@ a_program_handles_messages(void **state)
                           "/examples/handlers/confirm.py], protocol: lines, workers: 1 }");
     assert_int_equal(load(fixture, "on_job"), LW_STATUS_OK);
     service_publish(fixture->service, "low", "k", 1);
-    for (int i = 0; i < 10000 && service_backlog(fixture->service, "low") > 0; i++) {
+    for (int i = 0; i < 60000 && service_backlog(fixture->service, "low") > 0; i++) {
         assert_int_equal(lw_dispatcher_poll(fixture->dispatcher, NULL), LW_STATUS_OK);
         (void)usleep(1000);
     }

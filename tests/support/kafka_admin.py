@@ -40,7 +40,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-WAIT_S = 30
+WAIT_S = 120
 
 
 class Failed(Exception):

@@ -382,6 +382,30 @@ driver_run_received(struct driver *driver, uint64_t count, int64_t timeout_ms)
 }
 
 static bool
+has_downs(struct driver *driver, void *user)
+{
+    return driver->downs >= *(uint64_t *)user;
+}
+
+void
+driver_run_downs(struct driver *driver, uint64_t count, int64_t timeout_ms)
+{
+    driver_run(driver, has_downs, &count, timeout_ms);
+}
+
+static bool
+has_ups(struct driver *driver, void *user)
+{
+    return driver->ups >= *(uint64_t *)user;
+}
+
+void
+driver_run_ups(struct driver *driver, uint64_t count, int64_t timeout_ms)
+{
+    driver_run(driver, has_ups, &count, timeout_ms);
+}
+
+static bool
 has_receipts(struct driver *driver, void *user)
 {
     return driver->receipt_count >= *(uint64_t *)user;
@@ -432,7 +456,7 @@ void
 driver_commit(struct driver *driver)
 {
     assert_int_equal(driver_commit_begin(driver), LW_STATUS_OK);
-    driver_run(driver, is_commit_over, NULL, 15000);
+    driver_run(driver, is_commit_over, NULL, DRIVER_PATIENCE_MS);
 }
 
 size_t
@@ -477,7 +501,7 @@ driver_close(struct driver *driver)
     driver->is_paused = true;
     driver->broker->ops->stop_sources(driver->broker);
     driver->broker->ops->close(driver->broker);
-    driver_run(driver, is_closed, NULL, 30000);
+    driver_run(driver, is_closed, NULL, DRIVER_PATIENCE_MS);
     driver->broker->ops->destroy(driver->broker);
     lw_host_remove_turn(&driver->turn);
     lw_loop_destroy(driver->loop);

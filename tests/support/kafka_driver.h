@@ -15,6 +15,12 @@
 #define DRIVER_SLOTS_MAX 256
 #define DRIVER_BATCH 256
 
+/*
+ * Every wait is for an event and ends with it; this only ends a test that would hang, so it is far
+ * above what a machine with other work needs.
+ */
+#define DRIVER_PATIENCE_MS 100000
+
 struct driver_slot {
     struct lw_source *source;
     uint32_t slot;
@@ -85,11 +91,14 @@ void driver_start(struct driver *driver);
 /* Turns until `is_done` says so; fails after timeout_ms. */
 void driver_run(struct driver *driver, bool (*is_done)(struct driver *driver, void *user),
                 void *user, int64_t timeout_ms);
-/* Turns for that long. */
+/* Turns for that long: to see that nothing comes, never to wait for something. */
 void driver_pass(struct driver *driver, int64_t ms);
 /* Receives again after is_paused. */
 void driver_resume(struct driver *driver);
 void driver_run_received(struct driver *driver, uint64_t count, int64_t timeout_ms);
+/* Until BROKER_DOWN or BROKER_UP was said at least that often. */
+void driver_run_downs(struct driver *driver, uint64_t count, int64_t timeout_ms);
+void driver_run_ups(struct driver *driver, uint64_t count, int64_t timeout_ms);
 void driver_run_receipts(struct driver *driver, uint64_t count, int64_t timeout_ms);
 void driver_run_assigned(struct driver *driver, size_t slots, int64_t timeout_ms);
 /* Commits the position of every owned slot and waits for the answer. */

@@ -30,7 +30,7 @@ setup(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_subscribe(&driver, "orders", "faults", quick);
     driver_start(&driver);
-    driver_run_received(&driver, 1000, 60000);
+    driver_run_received(&driver, 1000, DRIVER_PATIENCE_MS);
     return 0;
 }
 
@@ -112,7 +112,7 @@ publish_fifty(void)
     }
     uint64_t before = driver.receipt_count;
     assert_int_equal(driver.broker->ops->publish(driver.broker, pointers, 50), 50);
-    driver_run_receipts(&driver, before + 50, 60000);
+    driver_run_receipts(&driver, before + 50, DRIVER_PATIENCE_MS);
 }
 
 static void
@@ -125,26 +125,13 @@ a_refused_batch_goes_again_in_smaller_ones(void **state)
     assert_int_equal(driver.receipts[LW_STATUS_TOO_LARGE], 0);
 }
 
-static bool
-is_down(struct driver *self, void *user)
-{
-    (void)user;
-    return self->downs > 0;
-}
-
-static bool
-is_up(struct driver *self, void *user)
-{
-    return self->ups >= *(uint64_t *)user;
-}
-
 static void
 a_cluster_that_is_away_is_said_once_and_its_return_too(void **state)
 {
     (void)state;
     uint64_t ups = driver.ups + 1;
     mock_command(&mock, "down -1");
-    driver_run(&driver, is_down, NULL, 60000);
+    driver_run_downs(&driver, 1, DRIVER_PATIENCE_MS);
     assert_string_equal(driver.last_error.code, "E0501");
     assert_int_equal(driver_commit_begin(&driver), LW_STATUS_OK);
     lw_loop_turn_until(driver.loop, 0);
@@ -153,9 +140,9 @@ a_cluster_that_is_away_is_said_once_and_its_return_too(void **state)
     driver_pass(&driver, 1000); /* the client goes on complaining */
     assert_int_equal(driver.downs, 1);
     mock_command(&mock, "up -1");
-    driver_run(&driver, is_up, &ups, 60000);
+    driver_run_ups(&driver, ups, DRIVER_PATIENCE_MS);
     mock_command(&mock, "fill orders 100 100 50");
-    driver_run_received(&driver, 1100, 60000);
+    driver_run_received(&driver, 1100, DRIVER_PATIENCE_MS);
     assert_int_equal(driver.ups, ups);
     assert_int_equal(driver.jumps, 0);
 }

@@ -46,7 +46,10 @@ steal(struct driver *driver)
 {
     struct lw_kafka_source *source = lw_kafka_source_of(driver->sources[0]);
     rd_kafka_message_t *stolen[100];
-    ssize_t count = rd_kafka_consume_batch_queue(source->slots[0]->queue, 500, stolen, 100);
+    ssize_t count = 0;
+    for (int tries = 0; count == 0 && tries < 200; tries++) {
+        count = rd_kafka_consume_batch_queue(source->slots[0]->queue, 500, stolen, 100);
+    }
     for (ssize_t i = 0; i < count; i++) {
         rd_kafka_message_destroy(stolen[i]);
     }
@@ -66,10 +69,10 @@ a_partition_that_stopped_is_fetched_again_and_nothing_is_lost(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_subscribe_with(&driver, &options);
     driver_start(&driver);
-    driver_run_received(&driver, 10, 60000);
+    driver_run_received(&driver, 10, DRIVER_PATIENCE_MS);
     mock_command(&mock, "fill sleepy 10 100 5");
     assert_true(steal(&driver) > 0);
-    driver_run_received(&driver, 20, 60000);
+    driver_run_received(&driver, 20, DRIVER_PATIENCE_MS);
     assert_int_equal(driver.received, 20);
     assert_int_equal(driver.jumps, 0);
     assert_string_equal(driver.last_warning, "kafka.stalled");
@@ -108,12 +111,12 @@ companions_offsets_are_committed_again_without_disturbing_commits(void **state)
     driver_subscribe_with(&driver, &options);
     inside(&driver)->companion_refresh_ns = 300 * LW_MS;
     driver_start(&driver);
-    driver_run_received(&driver, 10, 60000);
+    driver_run_received(&driver, 10, DRIVER_PATIENCE_MS);
     driver_commit(&driver);
     for (int round = 0; round < 3; round++) {
-        driver_run(&driver, is_refreshing, NULL, 10000);
+        driver_run(&driver, is_refreshing, NULL, DRIVER_PATIENCE_MS);
         driver_commit(&driver); /* waits its turn: one request at a time */
-        driver_run(&driver, is_refreshed, NULL, 10000);
+        driver_run(&driver, is_refreshed, NULL, DRIVER_PATIENCE_MS);
         assert_int_equal(driver.commit_status, LW_STATUS_OK);
     }
     driver_close(&driver);

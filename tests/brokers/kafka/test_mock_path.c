@@ -40,8 +40,9 @@ a_group_receives_every_message_once_and_in_order(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_subscribe(&driver, "orders", "whole", quick);
     driver_start(&driver);
-    driver_run_assigned(&driver, 4, 60000);
-    driver_run_received(&driver, 10000, 60000);
+    driver_run_assigned(&driver, 4, DRIVER_PATIENCE_MS);
+    driver_run_received(&driver, 10000, DRIVER_PATIENCE_MS);
+    driver_run_ups(&driver, 1, DRIVER_PATIENCE_MS);
     driver_pass(&driver, 200);
     assert_int_equal(driver.received, 10000);
     assert_int_equal(driver.jumps, 0);
@@ -60,7 +61,7 @@ the_next_member_goes_on_where_the_group_stopped(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_subscribe(&driver, "orders", "whole", quick);
     driver_start(&driver);
-    driver_run_received(&driver, 100, 60000);
+    driver_run_received(&driver, 100, DRIVER_PATIENCE_MS);
     driver_pass(&driver, 200);
     assert_int_equal(driver.received, 100);
     driver_close(&driver);
@@ -84,7 +85,7 @@ publications_have_one_receipt_each(void **state)
     driver_open(&driver, mock.address, NULL);
     driver_start(&driver);
     assert_int_equal(driver.broker->ops->publish(driver.broker, pointers, 200), 200);
-    driver_run_receipts(&driver, 200, 60000);
+    driver_run_receipts(&driver, 200, DRIVER_PATIENCE_MS);
     assert_int_equal(driver.receipts[LW_STATUS_OK], 200);
     driver_close(&driver);
 }
