@@ -4,7 +4,8 @@
 # unit.AREA.X (label unit); test_mock_X.c under tests/brokers/kafka is mock.brokers.kafka.X (label
 # mock: librdkafka's mock cluster). Other .c files of an area are helpers that its tests link.
 # tests/fuzz/fuzz_X.c replays its corpus as fuzz.X. tests/cli/X.sh is cli.X, tests/tools/X.sh is
-# tools.X, and tests/kafka/X.sh, .py or test_X.c is kafka.X (label real), run on a real broker.
+# tools.X, and tests/kafka/X.sh, .py or test_X.c is kafka.X (label real), run on a real broker;
+# tests/pulsar alike.
 pkg_check_modules(lw_cmocka_pc IMPORTED_TARGET cmocka)
 set(LW_TESTS ${PROJECT_SOURCE_DIR}/tests)
 set(LW_TEST_ENV "LANEWAY=${PROJECT_BINARY_DIR}/bin/laneway" "BUILD_DIR=${PROJECT_BINARY_DIR}")
@@ -100,7 +101,11 @@ function(lw_add_script_tests area label timeout_s)
         if(name MATCHES "^_")
             continue()
         endif()
-        add_test(NAME ${area}.${name} COMMAND ${LW_TESTS}/support/run-script ${label} ${script}
+        set(kind ${label})
+        if(label STREQUAL "real")
+            set(kind ${area})
+        endif()
+        add_test(NAME ${area}.${name} COMMAND ${LW_TESTS}/support/run-script ${kind} ${script}
                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
         lw_set_test(${area}.${name} ${label} ${timeout_s})
         if(label STREQUAL "real")
@@ -169,44 +174,56 @@ foreach(source IN LISTS fuzz_sources)
     endif()
 endforeach()
 
-# tests/kafka/test_X.c is a cmocka executable and the test kafka.X, on a real broker.
-function(lw_add_kafka_tests)
-    file(GLOB sources CONFIGURE_DEPENDS ${LW_TESTS}/kafka/*.c)
+# tests/kafka/test_X.c is a cmocka executable and the test kafka.X, on a real broker; pulsar alike.
+function(lw_add_real_c_tests broker)
+    file(GLOB sources CONFIGURE_DEPENDS ${LW_TESTS}/${broker}/*.c)
     set(helpers ${sources})
     list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
     list(FILTER sources INCLUDE REGEX "/test_[^/]*\\.c$")
     foreach(source IN LISTS sources)
         get_filename_component(file ${source} NAME_WE)
         string(REGEX REPLACE "^test_" "" name ${file})
-        add_executable(kafka_${name} ${source} ${helpers} ${LW_TSAN_SHIM})
-        set_target_properties(kafka_${name} PROPERTIES OUTPUT_NAME ${name}
+        add_executable(${broker}_${name} ${source} ${helpers} ${LW_TSAN_SHIM})
+        set_target_properties(${broker}_${name} PROPERTIES OUTPUT_NAME ${name}
                               ENABLE_EXPORTS ${LW_EXPORTS}
-                              RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/kafka)
-        target_link_libraries(kafka_${name} PRIVATE lw_test_compile lw_test_support lw_kafka
-                              PkgConfig::lw_cmocka_pc)
-        add_test(NAME kafka.${name} COMMAND ${LW_TESTS}/support/run-script real
-                 $<TARGET_FILE:kafka_${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-        lw_set_test(kafka.${name} real 600)
-        set_tests_properties(kafka.${name} PROPERTIES FIXTURES_REQUIRED kafka
-                             RESOURCE_LOCK kafka)
+                              RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${broker})
+        target_link_libraries(${broker}_${name} PRIVATE lw_test_compile lw_test_brokers lw_test_support
+                              lw_${broker} PkgConfig::lw_cmocka_pc)
+        add_test(NAME ${broker}.${name} COMMAND ${LW_TESTS}/support/run-script ${broker}
+                 $<TARGET_FILE:${broker}_${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        lw_set_test(${broker}.${name} real 600)
+        set_tests_properties(${broker}.${name} PROPERTIES FIXTURES_REQUIRED ${broker}
+                             RESOURCE_LOCK ${broker})
     endforeach()
 endfunction()
 
-# A real Kafka, started once for all tests that want one, and stopped after them.
-if(LANEWAY_KAFKA)
-    lw_add_script_tests(kafka real 900)
+# A real broker, started once for all tests that want one, and stopped after them.
+function(lw_add_real_tests broker)
+    lw_add_script_tests(${broker} real 900)
     if(lw_cmocka_pc_FOUND)
-        lw_add_kafka_tests()
+        lw_add_real_c_tests(${broker})
     endif()
-    file(GLOB kafka_scripts ${LW_TESTS}/kafka/*.sh ${LW_TESTS}/kafka/*.py
-         ${LW_TESTS}/kafka/test_*.c)
-    if(kafka_scripts)
-        set(broker ${LW_TESTS}/support/run-script broker ${PROJECT_SOURCE_DIR}/tools/broker kafka)
-        add_test(NAME kafka.broker_start COMMAND ${broker} start)
-        add_test(NAME kafka.broker_stop COMMAND ${broker} stop)
-        lw_set_test(kafka.broker_start real 600)
-        lw_set_test(kafka.broker_stop real 60)
-        set_tests_properties(kafka.broker_start PROPERTIES FIXTURES_SETUP kafka)
-        set_tests_properties(kafka.broker_stop PROPERTIES FIXTURES_CLEANUP kafka)
+    file(GLOB scripts ${LW_TESTS}/${broker}/*.sh ${LW_TESTS}/${broker}/*.py
+         ${LW_TESTS}/${broker}/test_*.c)
+    if(scripts)
+        set(command ${LW_TESTS}/support/run-script broker ${PROJECT_SOURCE_DIR}/tools/broker
+            ${broker})
+        add_test(NAME ${broker}.broker_start COMMAND ${command} start)
+        add_test(NAME ${broker}.broker_stop COMMAND ${command} stop)
+        lw_set_test(${broker}.broker_start real 600)
+        lw_set_test(${broker}.broker_stop real 60)
+        set_tests_properties(${broker}.broker_start PROPERTIES FIXTURES_SETUP ${broker})
+        set_tests_properties(${broker}.broker_stop PROPERTIES FIXTURES_CLEANUP ${broker})
     endif()
+endfunction()
+
+if(LANEWAY_KAFKA)
+    lw_add_real_tests(kafka)
+endif()
+if(LANEWAY_PULSAR)
+    lw_add_real_tests(pulsar)
+    # Brokers of its own, since it kills them.
+    add_test(NAME pulsar.tools.broker COMMAND ${LW_TESTS}/support/run-script broker
+             ${LW_TESTS}/tools/pulsar/broker.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    lw_set_test(pulsar.tools.broker real 600)
 endif()
