@@ -250,6 +250,121 @@ counts_add_up_in_the_status(void **state)
     assert_int_equal(lane(fixture, 0).done, 1);
 }
 
+static const char *
+status_text(struct report_fixture *fixture)
+{
+    lw_text_clear(&fixture->text);
+    lw_report_status_text(&fixture->report, &fixture->text);
+    return strchr(fixture->text.data, '\n') + 1; /* the first line tells how long it is up */
+}
+
+static const char *
+status_json(struct report_fixture *fixture)
+{
+    struct lw_json json;
+    lw_text_clear(&fixture->text);
+    lw_json_init(&json, &fixture->text);
+    lw_report_status_json(&fixture->report, &json);
+    return fixture->text.data;
+}
+
+static void
+the_table_has_dashes_for_what_is_not_known_and_zeros_for_nothing(void **state)
+{
+    struct report_fixture *fixture = *state;
+    const char *json = status_json(fixture);
+    assert_non_null(strstr(json, "\"lag\":null,\"retry_lag\":null,\"p50_ms\":null,"
+                                 "\"p99_ms\":null,\"dead_last_hour\":0"));
+    assert_non_null(strstr(status_text(fixture), "   0   --      --       0   --   --  "));
+    turn(fixture);
+    static const char expected[] =
+        "SERVED  TOPIC  STATE  WAITING  RUNNING  LAG  OLDEST  RATE/s  P50  P99  RETRYING  "
+        "DEAD/h\n"
+        "1st     high   idle         0        0    0      --       0   --   --         0       "
+        "0\n"
+        "2nd     low    idle         0        0    0      --       0   --   --         0       "
+        "0\n";
+    assert_string_equal(status_text(fixture), expected);
+}
+
+static void
+lag_is_what_is_in_hand_and_what_waits_at_the_broker(void **state)
+{
+    struct report_fixture *fixture = *state;
+    service_publish(fixture->service, "high", "a", 3);
+    turn(fixture);
+    assert_int_equal(lane(fixture, 0).figures.lag, 3);
+    assert_int_equal(lane(fixture, 0).figures.retry_lag, 0);
+    lw_dispatcher_pause(fixture->dispatcher, fixture->report.served[0], true);
+    service_publish(fixture->service, "high", "a", 40);
+    turn(fixture);
+    assert_int_equal(lane(fixture, 0).figures.lag, 43);
+    assert_non_null(strstr(status_text(fixture), "high   paused        2        1   43"));
+    assert_non_null(strstr(status_json(fixture), "\"lag\":43,\"retry_lag\":0,"));
+}
+
+static void
+a_settled_message_is_no_lag_though_a_gap_is_below_it(void **state)
+{
+    struct report_fixture *fixture = *state;
+    service_publish(fixture->service, "high", "a", 1);
+    service_publish(fixture->service, "high", "b", 1);
+    turn(fixture);
+    assert_int_equal(fixture->count, 2);
+    assert_int_equal(lw_delivery_finish(fixture->held[1], LW_OK), LW_STATUS_OK);
+    fixture->count = 1;
+    turn(fixture);
+    assert_int_equal(lane(fixture, 0).figures.lag, 1);
+}
+
+static void
+a_handler_that_answered_has_a_time(void **state)
+{
+    struct report_fixture *fixture = *state;
+    service_publish(fixture->service, "high", "a", 1);
+    turn(fixture);
+    assert_int_equal(lane(fixture, 0).figures.p50_ns, -1);
+    fixture->count = 0;
+    assert_int_equal(lw_delivery_finish(fixture->held[0], LW_OK), LW_STATUS_OK);
+    turn(fixture);
+    struct lw_report_lane high = lane(fixture, 0);
+    assert_true(high.figures.p50_ns > 0 && high.figures.p50_ns < 60 * 1000 * (int64_t)LW_MS);
+    assert_int_equal(high.figures.p99_ns, high.figures.p50_ns);
+    const char *first = strstr(status_json(fixture), "\"p50_ms\":");
+    assert_true(first != NULL && strncmp(first, "\"p50_ms\":null", 13) != 0);
+    assert_int_equal(lane(fixture, 1).figures.p50_ns, -1);
+}
+
+static void
+dead_letters_are_counted_by_the_hour(void **state)
+{
+    struct report_fixture *fixture = *state;
+    service_publish(fixture->service, "high", "a", 1);
+    turn(fixture);
+    fixture->count = 0;
+    assert_int_equal(lw_delivery_finish(fixture->held[0], LW_DEAD), LW_STATUS_OK);
+    turn(fixture);
+    assert_int_equal(lane(fixture, 0).figures.dead_last_hour, 1);
+    assert_non_null(strstr(status_json(fixture), "\"dead_last_hour\":1"));
+}
+
+static void
+times_have_the_unit_that_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } rows[] = { { -1, "--" },         { 512, "1us" },       { 340 * 1000, "340us" },
+                 { 1500000, "1.5ms" }, { 12000000, "12ms" }, { 3100000000, "3.1s" },
+                 { 999999, "1000us" }, { 9990000, "9.9ms" } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char out[32];
+        lw_report_format_ns(rows[i].ns, out);
+        assert_string_equal(out, rows[i].text);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -266,6 +381,12 @@ main(void)
         TEST(explain_of_nothing_says_so),
         TEST(explain_shows_every_held_message_once),
         TEST(counts_add_up_in_the_status),
+        TEST(the_table_has_dashes_for_what_is_not_known_and_zeros_for_nothing),
+        TEST(lag_is_what_is_in_hand_and_what_waits_at_the_broker),
+        TEST(a_settled_message_is_no_lag_though_a_gap_is_below_it),
+        TEST(a_handler_that_answered_has_a_time),
+        TEST(dead_letters_are_counted_by_the_hour),
+        cmocka_unit_test(times_have_the_unit_that_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
