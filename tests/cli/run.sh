@@ -29,7 +29,10 @@ grep -q "unix:$work/shop.sock" log || fail "no socket: $(cat log)"
 python3 -c 'import json, sys; [json.loads(line) for line in open("log")]' || fail "a log line is no JSON"
 [ "$(stat -c %a shop.sock)" = 600 ] || fail "the socket is for everybody"
 expect 0 "1st     urgent" "" -- status
+expect 0 "SERVED  TOPIC   STATE  WAITING  RUNNING  LAG  OLDEST  RATE/s  P50  P99  RETRYING  DEAD/h" "" -- status
+expect 0 "1st     urgent  idle         0        0    0      --       0   --   --         0       0" "" -- status
 expect 0 '"service":"shop"' "" -- status --json
+expect 0 '"lag":0,"retry_lag":0,"p50_ms":null,"p99_ms":null,"dead_last_hour":0' "" -- status --json
 expect 0 "no message is in hand" "" -- explain
 expect 66 "" "E0204" -- explain nothing
 expect 0 "paused orders/bulk" "" -- pause orders/bulk --reason "db migration" --for 10m
