@@ -43,9 +43,9 @@ refuse(struct lw_error *ret_error, const char *url, const char *why, const char 
     return status;
 }
 
-static const char usual_help[] =
-    "write pulsar://HOST:PORT[,HOST:PORT], or pulsar+ssl://HOST:PORT for TLS; without a port it "
-    "is 6650, with TLS 6651";
+static const char usual_help[] = "write pulsar://HOST:PORT[,HOST:PORT], or "
+                                 "pulsar+ssl://HOST:PORT for TLS; without a port it "
+                                 "is 6650, with TLS 6651";
 
 /* -- One host ------------------------------------------------------------------------------------- */
 

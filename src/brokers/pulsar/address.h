@@ -58,8 +58,7 @@ struct lw_pulsar_rotation {
 /* Begins at a random host, so that a fleet does not come to the first one. */
 void lw_pulsar_rotation_init(struct lw_pulsar_rotation *rotation,
                              const struct lw_pulsar_address *address, uint64_t random);
-const struct lw_pulsar_host *
-lw_pulsar_rotation_host(const struct lw_pulsar_rotation *rotation);
+const struct lw_pulsar_host *lw_pulsar_rotation_host(const struct lw_pulsar_rotation *rotation);
 /* Goes on to the next host; true when all have failed since the last pause or success. */
 bool lw_pulsar_rotation_fail(struct lw_pulsar_rotation *rotation);
 /* Stays at this host: it is tried first when the connection ends. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fetch.h"
 
 #define CODE "E0123"
 #define PERSISTENT "persistent://"
@@ -23,9 +24,9 @@ enum { DIGITS_MAX = 9, PARTS_MAX = 4 };
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *text, const char *why)
 {
-    enum lw_status status =
-        lw_error_set(ret_error, LW_STATUS_INVALID, CODE,
-                     "\"" SHOWN "\" is not a topic name of Pulsar: %s", text, why);
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, CODE,
+                                         "\"" SHOWN "\" is not a topic name of Pulsar: %s",
+                                         text, why);
     lw_error_help(ret_error, "write orders, tenant/namespace/orders or "
                              "persistent://tenant/namespace/orders");
     return status;
@@ -202,10 +203,9 @@ bool
 lw_pulsar_name_partition(const struct lw_pulsar_name *name, int32_t partition, char *out,
                          size_t size)
 {
-    return partition >= 0 &&
-           fits(snprintf(out, size, "%.*s" PARTITION "%d", (int)name->base_size, name->text,
-                         (int)partition),
-                size);
+    return partition >= 0 && fits(snprintf(out, size, "%.*s" PARTITION "%d",
+                                           (int)name->base_size, name->text, (int)partition),
+                                  size);
 }
 
 bool
@@ -246,26 +246,10 @@ lw_pulsar_name_default_topic(enum lw_topic_kind kind, const char *topic,
 /* -- URLs ---------------------------------------------------------------------------------------- */
 
 void
-lw_pulsar_percent_encode(const char *data, size_t size, struct lw_text *out)
-{
-    static const char unreserved[] = "abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789-._~";
-    for (size_t i = 0; i < size; i++) {
-        if (data[i] != '\0' && strchr(unreserved, data[i])) {
-            lw_text_append_char(out, data[i]);
-        } else {
-            lw_text_format(out, "%%%02X", (unsigned int)(unsigned char)data[i]);
-        }
-    }
-}
-
-void
 lw_pulsar_name_rest_path(const struct lw_pulsar_name *name, struct lw_text *out)
 {
     lw_text_append(out, name->is_persistent ? "persistent/" : "non-persistent/");
     lw_text_append_bytes(out, name->text + name->namespace_start, name->namespace_size);
     lw_text_append_char(out, '/');
-    lw_pulsar_percent_encode(name->text + name->local_start, name->size - name->local_start,
-                             out);
+    lw_fetch_escape(out, name->text + name->local_start);
 }

@@ -53,7 +53,5 @@ bool lw_pulsar_name_default_topic(enum lw_topic_kind kind, const char *topic,
                                   const char *subscription, char *out, size_t size);
 /* Appends "persistent/tenant/namespace/local" for the admin API: the local name percent-encoded. */
 void lw_pulsar_name_rest_path(const struct lw_pulsar_name *name, struct lw_text *out);
-/* Appends bytes with all but RFC 3986's unreserved characters percent-encoded. */
-void lw_pulsar_percent_encode(const char *data, size_t size, struct lw_text *out);
 
 #endif

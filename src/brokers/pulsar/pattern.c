@@ -18,9 +18,9 @@ enum { POSIX_BYTES = LW_PULSAR_PATTERN_BYTES * 10 };
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *text, const char *why)
 {
-    enum lw_status status =
-        lw_error_set(ret_error, LW_STATUS_INVALID, CODE,
-                     "\"%.200s\" is not a pattern of topics: %s", text, why);
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, CODE,
+                                         "\"%.200s\" is not a pattern of topics: %s", text,
+                                         why);
     lw_error_help(ret_error, "write orders_.* or persistent://tenant/namespace/orders_.*; only "
                              "the topic's own name is a regular expression");
     return status;
