@@ -31,13 +31,11 @@ fresh(char *out, const char *kind)
     return out;
 }
 
-static const char *
-fresh_topic(char *out, int32_t partitions)
+static void
+create_topic(const char *name, int32_t partitions)
 {
     struct lw_error error = { 0 };
-    struct lw_topic_info info = { .name = fresh(out, "topic"),
-                                  .partitions = partitions,
-                                  .retention_ms = -1 };
+    struct lw_topic_info info = { .name = name, .partitions = partitions, .retention_ms = -1 };
     struct client *client = client_create(env->host, env->ops, "admin", env->url);
     int64_t timeout_ms = (int64_t)env->patience_ms;
     enum lw_status status = client->ops->create_topics(client->broker, &info, 1, timeout_ms,
@@ -46,13 +44,27 @@ fresh_topic(char *out, int32_t partitions)
         fail_msg("create topic: %s %s", error.message, info.reason);
     }
     client_destroy(client);
+}
+
+static const char *
+fresh_topic(char *out, int32_t partitions)
+{
+    (void)fresh(out, "topic");
+    if (env->create_topic) {
+        env->create_topic(env->user, out, partitions);
+    } else {
+        create_topic(out, partitions);
+    }
     return out;
 }
 
-static bool
-is_individual(const struct client *client)
+static void
+subscribe(struct client *client, const char *topic, const char *group)
 {
-    return client->broker->caps.settlement == LW_SETTLE_INDIVIDUAL;
+    struct lw_source_options options = client_options(topic, group);
+    options.properties = env->properties;
+    options.property_count = env->property_count;
+    (void)client_subscribe_with(client, &options);
 }
 
 static size_t
@@ -96,7 +108,7 @@ has_commits(const struct client *client, size_t wanted)
 static bool
 has_revokes(const struct client *client, size_t wanted)
 {
-    return client->revoking_count >= wanted;
+    return client->revoking_count >= wanted || live_slots(client) == 0;
 }
 
 static bool
@@ -143,7 +155,7 @@ open_client(const char *topic, const char *group, size_t partitions)
 {
     struct client *client = client_create(env->host, env->ops, "client", env->url);
     if (topic) {
-        client_subscribe(client, topic, group);
+        subscribe(client, topic, group);
     }
     client_start(client);
     assert_true(await(client, is_up, partitions));
@@ -155,10 +167,8 @@ static void
 close_client(struct client *client)
 {
     client->ops->stop_sources(client->broker);
-    if (live_slots(client) > 0) {
+    while (live_slots(client) > 0) {
         assert_true(await(client, has_revokes, 1));
-        env->pump(env->user, PUMP_MS);
-        client_events(client);
         client_answer(client);
     }
     client_release_all(client);
@@ -282,6 +292,31 @@ a_dry_source_is_not_ready(void **state)
     close_client(client);
 }
 
+/* Receives `wanted` in calls that must bring one each, by that bound of messages or of bytes. */
+static size_t
+receive_singly(struct client *client, size_t wanted, size_t n, uint64_t bytes_max)
+{
+    struct lw_message *out[4] = { &client->messages[0], &client->messages[1],
+                                  &client->messages[2], &client->messages[3] };
+    size_t received = 0;
+    for (uint64_t waited = 0; waited <= env->patience_ms; waited += PUMP_MS) {
+        bool has_more = true;
+        while (has_more && received < wanted && client->ops->is_ready(client->sources[0])) {
+            size_t count = client->ops->receive(client->sources[0], out, n, bytes_max,
+                                                &has_more);
+            assert_in_range(count, 0, 1);
+            client->ops->release(client->broker, out, count);
+            received += count;
+        }
+        if (received == wanted) {
+            break;
+        }
+        env->pump(env->user, PUMP_MS);
+        client_events(client);
+    }
+    return received;
+}
+
 static void
 receive_keeps_to_its_bounds(void **state)
 {
@@ -290,19 +325,8 @@ receive_keeps_to_its_bounds(void **state)
     char group[NAME_SIZE];
     struct client *client = open_client(fresh_topic(topic, 1), fresh(group, "group"), 1);
     publish_numbers(client, topic, "key", 10);
-    struct lw_message *out[4] = { &client->messages[0], &client->messages[1],
-                                  &client->messages[2], &client->messages[3] };
-    size_t count = 0;
-    bool has_more = false;
-    for (uint64_t waited = 0; count == 0 && waited <= env->patience_ms; waited += PUMP_MS) {
-        env->pump(env->user, PUMP_MS);
-        count = client->ops->receive(client->sources[0], out, 4, 1, &has_more);
-    }
-    assert_int_equal(count, 1); /* at least one, and not more than the bytes allow */
-    assert_true(has_more);
-    size_t more = client->ops->receive(client->sources[0], out + 1, 3, 1 << 20, &has_more);
-    assert_in_range(more, 0, 3);
-    client->ops->release(client->broker, out, count + more);
+    assert_int_equal(receive_singly(client, 7, 4, 1), 7); /* a byte is less than any of them */
+    assert_int_equal(receive_singly(client, 3, 1, 1 << 20), 3);
     close_client(client);
 }
 
@@ -372,10 +396,13 @@ a_detached_message_outlives_its_neighbours(void **state)
 static void
 settle_first(struct client *client, const char *topic, size_t count)
 {
-    if (is_individual(client)) {
-        for (size_t i = 0; i < count; i++) {
-            client_ack(client, i);
-        }
+    enum lw_settlement_kind kind = client->broker->caps.settlement;
+    size_t first = kind == LW_SETTLE_INDIVIDUAL ? 0
+                                                : count - 1; /* the last covers the others */
+    for (size_t i = first; kind != LW_SETTLE_POSITION && i < count; i++) {
+        client_ack(client, i);
+    }
+    if (kind != LW_SETTLE_POSITION) {
         return;
     }
     int64_t next = client->messages[count - 1].position + 1;
@@ -431,13 +458,12 @@ a_second_member_shares_what_there_is(void **state)
     (void)state;
     char topic[NAME_SIZE];
     char group[NAME_SIZE];
-    struct client *first = open_client(fresh_topic(topic, 4), fresh(group, "group"), 4);
-    if (is_individual(first)) {
-        close_client(first); /* members share messages there, not partitions */
-        return;
+    if (!env->divides_partitions) {
+        skip();
     }
+    struct client *first = open_client(fresh_topic(topic, 4), fresh(group, "group"), 4);
     struct client *second = client_create(env->host, env->ops, "second", env->url);
-    client_subscribe(second, topic, group);
+    subscribe(second, topic, group);
     client_start(second);
     for (uint64_t waited = 0; waited <= env->patience_ms; waited += PUMP_MS) {
         client_events(first);
@@ -521,7 +547,7 @@ topics_are_described_without_a_start(void **state)
                                                          (int64_t)env->patience_ms, &error);
     assert_int_equal(status, LW_STATUS_OK);
     assert_int_equal(infos[0].partitions, 3);
-    assert_int_equal(infos[1].partitions, 0);
+    assert_true(infos[1].partitions == 0 || !env->has_strict_topics);
     client_destroy(client);
 }
 

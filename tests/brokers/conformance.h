@@ -16,12 +16,17 @@ struct conformance {
     const char *prefix; /* of all topics and groups of this run: makes them new */
     struct lw_host *host;
     void *user;
+    const struct lw_property *properties; /* of every source */
+    size_t property_count;
     /* Turns the host until nothing is due, for up to that long. */
     void (*pump)(void *user, uint64_t ms);
+    /* Optional: makes a topic where the broker's own create_topics cannot. */
+    void (*create_topic)(void *user, const char *name, int32_t partitions);
     /* Optional: cuts all connections for that long. */
     void (*set_down)(void *user, uint64_t ms);
-    uint64_t patience_ms;   /* how long anything may take */
-    bool has_strict_topics; /* publishing to a topic that does not exist is refused */
+    uint64_t patience_ms;    /* how long anything may take */
+    bool has_strict_topics;  /* a topic that does not exist is not made by naming it */
+    bool divides_partitions; /* a second member of a group is given some of them */
 };
 
 int conformance_run(const struct conformance *environment);

@@ -187,6 +187,7 @@ init(struct lw_kafka_broker *broker, struct lw_host *host)
     lw_timer_init(&broker->reach_timer, on_reach_due);
     lw_letter_init(&broker->closed_letter, on_closed);
     lw_kafka_producer_init(&broker->producer, broker);
+    lw_kafka_spent_init(&broker->spent, host);
 }
 
 /* The configurations are built once here, so that what the client refuses is known at once. */
@@ -381,7 +382,7 @@ static bool
 is_ready(const struct lw_source *face)
 {
     const struct lw_kafka_source *source = (const void *)face;
-    return source->ready_count > 0;
+    return source->ready_count > 0 && !source->broker->is_stopping;
 }
 
 static bool
@@ -547,6 +548,7 @@ destroy(struct lw_broker *base)
     }
     struct lw_kafka_broker *broker = lw_kafka_broker_of(base);
     lw_assert(broker->live == 0); /* the client would wait for ever for the last message */
+    lw_kafka_spent_flush(&broker->spent);
     lw_kafka_producer_deinit(&broker->producer);
     while (!lw_list_is_empty(&broker->clients)) {
         lw_kafka_client_destroy(CLIENT_AT(lw_list_first(&broker->clients)));

@@ -47,6 +47,7 @@ run(const char *name, const struct lw_memory_options *options)
         .set_down = set_down,
         .patience_ms = 5000,
         .has_strict_topics = true,
+        .divides_partitions = options->mode == LW_MEMORY_POSITION,
     };
     int failed = conformance_run(&conformance);
     lw_memory_hub_close(environment.hub);
