@@ -52,10 +52,10 @@ enum message_field {
     MESSAGE_CONSUMER_EPOCH = 5,
 };
 
-#define KEY(id, wire) ((id) << 3 | (uint32_t)(wire))
+#define KEY LW_PROTO_KEY
 
-/* One field of CommandMessage; *id_bytes is left to be decoded after the walk. */
-LW_INLINE void
+/* One field of CommandMessage, returns its bit; *id_bytes is left to be decoded after the walk. */
+LW_INLINE uint64_t
 decode_message_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
                      struct lw_pulsar_message *out, struct lw_bytes *id_bytes)
 {
@@ -85,7 +85,7 @@ decode_message_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_
         bit = 0;
         break;
     }
-    out->has |= bit;
+    return bit;
 }
 
 static enum lw_pulsar_fault
@@ -94,20 +94,27 @@ decode_message(struct lw_bytes bytes, struct lw_pulsar_message *out)
     enum { NEEDED = 1 << MESSAGE_CONSUMER_ID | 1 << MESSAGE_ID };
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
     struct lw_bytes id_bytes = { NULL, 0 };
-    uint32_t id;
-    uint32_t wire;
-    out->has = 0;
+    uint32_t key;
+    uint64_t has = 0;
     out->redelivery_count = 0;
     out->ack_set = (struct lw_pulsar_list){ NULL, 0, 0, 0 };
     out->consumer_epoch = 0;
-    for (const uint8_t *tag = reader.at; lw_proto_read_tag(&reader, &id, &wire);
-         tag = reader.at) {
-        decode_message_field(&reader, tag, KEY(id, wire), out, &id_bytes);
+    if (lw_proto_take_key(&reader, KEY(MESSAGE_CONSUMER_ID, LW_PROTO_VARINT))) {
+        lw_proto_read_varint(&reader, &out->consumer_id);
+        has |= 1 << MESSAGE_CONSUMER_ID;
     }
+    if (lw_proto_take_key(&reader, KEY(MESSAGE_ID, LW_PROTO_BYTES))) {
+        lw_proto_read_bytes(&reader, &id_bytes);
+        has |= 1 << MESSAGE_ID;
+    }
+    for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
+        has |= decode_message_field(&reader, tag, key, out, &id_bytes);
+    }
+    out->has = has;
     if (reader.is_bad) {
         return LW_PULSAR_PROTO_MALFORMED;
     }
-    if ((out->has & NEEDED) != NEEDED) {
+    if ((has & NEEDED) != NEEDED) {
         return LW_PULSAR_FIELD_MISSING;
     }
     return lw_pulsar_message_id_decode(id_bytes, &out->message_id);
@@ -150,11 +157,27 @@ find_body(struct lw_bytes bytes, uint32_t type)
     return body;
 }
 
+/* The most frequent command in its usual form: MESSAGE and nothing else. */
+LW_INLINE bool
+is_plain_message(struct lw_proto_reader *reader, struct lw_bytes *ret_body)
+{
+    const uint32_t body_key = KEY(LW_PULSAR_MESSAGE, LW_PROTO_BYTES);
+    return lw_proto_take_key(reader, KEY(TYPE_ID, LW_PROTO_VARINT)) &&
+           lw_proto_take_key(reader, LW_PULSAR_MESSAGE) &&
+           lw_proto_take_key(reader, body_key) && lw_proto_read_bytes(reader, ret_body) &&
+           lw_proto_is_end(reader);
+}
+
 enum lw_pulsar_fault
 lw_pulsar_command_decode(struct lw_bytes bytes, struct lw_pulsar_command *ret_command)
 {
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
-    struct lw_bytes body = { NULL, 0 };
+    struct lw_bytes body;
+    if (is_plain_message(&reader, &body)) {
+        return decode_body(LW_PULSAR_MESSAGE, body, ret_command);
+    }
+    reader = lw_proto_reader_of(bytes);
+    body = (struct lw_bytes){ NULL, 0 };
     uint64_t type = 0;
     uint32_t id;
     uint32_t wire;

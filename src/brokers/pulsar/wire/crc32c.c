@@ -145,6 +145,16 @@ add_word(uint32_t sum, uint64_t word)
 }
 
 TARGET static inline uint32_t
+add_half(uint32_t sum, uint32_t half)
+{
+#if defined(__x86_64__)
+    return _mm_crc32_u32(sum, half);
+#else
+    return __crc32cw(sum, half);
+#endif
+}
+
+TARGET static inline uint32_t
 add_byte(uint32_t sum, uint8_t byte)
 {
 #if defined(__x86_64__)
@@ -175,6 +185,22 @@ sum_blocks(uint32_t sum, const uint8_t *at)
     return move(move(sum) ^ second) ^ third;
 }
 
+/* The last bytes, fewer than a word. */
+TARGET static inline uint32_t
+sum_rest(uint32_t sum, const uint8_t *at, size_t size)
+{
+    if ((size & 4) != 0) {
+        uint32_t half;
+        memcpy(&half, at, sizeof half);
+        sum = add_half(sum, le32toh(half));
+        at += 4;
+    }
+    for (size &= 3; size > 0; at++, size--) {
+        sum = add_byte(sum, *at);
+    }
+    return sum;
+}
+
 TARGET static uint32_t
 sum_by_instruction(uint32_t sum, const uint8_t *at, size_t size)
 {
@@ -182,13 +208,16 @@ sum_by_instruction(uint32_t sum, const uint8_t *at, size_t size)
         sum = sum_blocks(sum, at);
         size -= STREAMS * BLOCK_BYTES;
     }
+    for (; size >= 4 * WORD_BYTES; at += 4 * WORD_BYTES, size -= 4 * WORD_BYTES) {
+        sum = add_word(sum, load_word(at));
+        sum = add_word(sum, load_word(at + WORD_BYTES));
+        sum = add_word(sum, load_word(at + 2 * WORD_BYTES));
+        sum = add_word(sum, load_word(at + 3 * WORD_BYTES));
+    }
     for (; size >= WORD_BYTES; at += WORD_BYTES, size -= WORD_BYTES) {
         sum = add_word(sum, load_word(at));
     }
-    for (; size > 0; at++, size--) {
-        sum = add_byte(sum, *at);
-    }
-    return sum;
+    return sum_rest(sum, at, size);
 }
 
 #endif

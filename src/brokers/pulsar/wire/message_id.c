@@ -33,7 +33,7 @@ enum id_field {
     ID_FIRST_CHUNK = 7,
 };
 
-#define KEY(id, wire) ((id) << 3 | (uint32_t)(wire))
+#define KEY LW_PROTO_KEY
 
 struct lw_pulsar_message_id
 lw_pulsar_message_id_of(uint64_t ledger, uint64_t entry)
@@ -51,7 +51,7 @@ read_int(struct lw_proto_reader *reader, int32_t *ret_value)
     *ret_value = (int32_t)(uint32_t)number;
 }
 
-LW_INLINE void
+LW_INLINE uint64_t
 decode_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
              struct lw_pulsar_message_id *out)
 {
@@ -85,7 +85,27 @@ decode_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
         bit = 0;
         break;
     }
-    out->has |= bit;
+    return bit;
+}
+
+/* The fields of nearly every id, in the order in which everybody writes them. */
+LW_INLINE uint64_t
+decode_usual(struct lw_proto_reader *reader, struct lw_pulsar_message_id *out)
+{
+    uint64_t has = 0;
+    if (lw_proto_take_key(reader, KEY(ID_LEDGER, LW_PROTO_VARINT))) {
+        lw_proto_read_varint(reader, &out->ledger);
+        has |= 1 << ID_LEDGER;
+    }
+    if (lw_proto_take_key(reader, KEY(ID_ENTRY, LW_PROTO_VARINT))) {
+        lw_proto_read_varint(reader, &out->entry);
+        has |= 1 << ID_ENTRY;
+    }
+    if (lw_proto_take_key(reader, KEY(ID_PARTITION, LW_PROTO_VARINT))) {
+        read_int(reader, &out->partition);
+        has |= 1 << ID_PARTITION;
+    }
+    return has;
 }
 
 enum lw_pulsar_fault
@@ -93,17 +113,17 @@ lw_pulsar_message_id_decode(struct lw_bytes bytes, struct lw_pulsar_message_id *
 {
     enum { NEEDED = 1 << ID_LEDGER | 1 << ID_ENTRY };
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
-    uint32_t id;
-    uint32_t wire;
+    uint32_t key;
     *ret_id = lw_pulsar_message_id_of(0, 0);
-    for (const uint8_t *tag = reader.at; lw_proto_read_tag(&reader, &id, &wire);
-         tag = reader.at) {
-        decode_field(&reader, tag, KEY(id, wire), ret_id);
+    uint64_t has = decode_usual(&reader, ret_id);
+    for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
+        has |= decode_field(&reader, tag, key, ret_id);
     }
+    ret_id->has = has;
     if (reader.is_bad) {
         return LW_PULSAR_PROTO_MALFORMED;
     }
-    return (ret_id->has & NEEDED) == NEEDED ? LW_PULSAR_OK : LW_PULSAR_FIELD_MISSING;
+    return (has & NEEDED) == NEEDED ? LW_PULSAR_OK : LW_PULSAR_FIELD_MISSING;
 }
 
 void

@@ -68,9 +68,8 @@ static const struct lw_pulsar_field entry_metadata_fields[] = {
 const struct lw_pulsar_table lw_pulsar_entry_metadata_table = TABLE(
     struct lw_pulsar_entry_metadata, entry_metadata_fields, 0);
 
-#define KEY(id, wire) ((uint32_t)(id) << 3 | (uint32_t)(wire))
-#define VARINT(id) KEY(id, LW_PROTO_VARINT)
-#define BYTES(id) KEY(id, LW_PROTO_BYTES)
+#define VARINT(id) LW_PROTO_KEY(id, LW_PROTO_VARINT)
+#define BYTES(id) LW_PROTO_KEY(id, LW_PROTO_BYTES)
 
 struct lw_pulsar_metadata
 lw_pulsar_metadata_of(void)
@@ -176,21 +175,39 @@ decode_common(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
     return true;
 }
 
+/* What every message begins with. */
+LW_INLINE uint64_t
+decode_usual(struct lw_proto_reader *reader, struct lw_pulsar_metadata *out)
+{
+    uint64_t has = 0;
+    if (lw_proto_take_key(reader, BYTES(1))) {
+        lw_proto_read_bytes(reader, &out->producer_name);
+        has |= 1 << 1;
+    }
+    if (lw_proto_take_key(reader, VARINT(2))) {
+        lw_proto_read_varint(reader, &out->sequence_id);
+        has |= 1 << 2;
+    }
+    if (lw_proto_take_key(reader, VARINT(3))) {
+        lw_proto_read_varint(reader, &out->publish_time);
+        has |= 1 << 3;
+    }
+    return has;
+}
+
 enum lw_pulsar_fault
 lw_pulsar_metadata_decode(struct lw_bytes bytes, struct lw_pulsar_metadata *ret_metadata)
 {
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
-    uint64_t has = 0;
-    uint32_t id;
-    uint32_t wire;
+    uint32_t key;
     memset(ret_metadata, 0, sizeof *ret_metadata);
     ret_metadata->num_messages_in_batch = 1;
-    for (const uint8_t *tag = reader.at; lw_proto_read_tag(&reader, &id, &wire);
-         tag = reader.at) {
-        if (!decode_common(&reader, tag, KEY(id, wire), ret_metadata)) {
+    uint64_t has = decode_usual(&reader, ret_metadata);
+    for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
+        if (!decode_common(&reader, tag, key, ret_metadata)) {
             return lw_pulsar_fields_decode(&lw_pulsar_metadata_table, bytes, ret_metadata);
         }
-        has |= UINT64_C(1) << (id & 63);
+        has |= UINT64_C(1) << (key >> 3 & 63);
     }
     if (reader.is_bad) {
         return LW_PULSAR_PROTO_MALFORMED;
@@ -200,7 +217,7 @@ lw_pulsar_metadata_decode(struct lw_bytes bytes, struct lw_pulsar_metadata *ret_
     return (has & required) == required ? LW_PULSAR_OK : LW_PULSAR_FIELD_MISSING;
 }
 
-LW_INLINE void
+LW_INLINE uint64_t
 decode_single_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
                     struct lw_pulsar_single_metadata *out)
 {
@@ -241,7 +258,7 @@ decode_single_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t
         bit = 0;
         break;
     }
-    out->has |= bit;
+    return bit;
 }
 
 enum lw_pulsar_fault
@@ -249,18 +266,18 @@ lw_pulsar_single_metadata_decode(struct lw_bytes bytes,
                                  struct lw_pulsar_single_metadata *ret_metadata)
 {
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
-    uint32_t id;
-    uint32_t wire;
+    uint32_t key;
+    uint64_t has = 0;
     memset(ret_metadata, 0, sizeof *ret_metadata);
-    for (const uint8_t *tag = reader.at; lw_proto_read_tag(&reader, &id, &wire);
-         tag = reader.at) {
-        decode_single_field(&reader, tag, KEY(id, wire), ret_metadata);
+    for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
+        has |= decode_single_field(&reader, tag, key, ret_metadata);
     }
+    ret_metadata->has = has;
     if (reader.is_bad) {
         return LW_PULSAR_PROTO_MALFORMED;
     }
     uint64_t required = lw_pulsar_single_metadata_table.required;
-    return (ret_metadata->has & required) == required ? LW_PULSAR_OK : LW_PULSAR_FIELD_MISSING;
+    return (has & required) == required ? LW_PULSAR_OK : LW_PULSAR_FIELD_MISSING;
 }
 
 enum lw_pulsar_fault

@@ -20,79 +20,68 @@ join_groups(uint64_t word)
     return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
+#define MALFORMED ((struct lw_proto_long){ NULL, 0 })
+
 /* Near the end of the bytes: one at a time. */
-static bool
-read_slowly(struct lw_proto_reader *reader, uint64_t *ret_value)
+static struct lw_proto_long
+read_slowly(const uint8_t *at, const uint8_t *end)
 {
     uint64_t value = 0;
-    const uint8_t *at = reader->at;
-    for (unsigned shift = 0; shift < 70 && at != reader->end; shift += 7) {
+    for (unsigned shift = 0; shift < 70 && at != end; shift += 7) {
         uint8_t byte = *at++;
         if (shift == 63 && byte > 1) {
             break;
         }
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
-            reader->at = at;
-            *ret_value = value;
-            return true;
+            return (struct lw_proto_long){ at, value };
         }
     }
-    return lw_proto_fail(reader);
+    return MALFORMED;
 }
 
-bool
-lw_proto_read_long(struct lw_proto_reader *reader, uint64_t *ret_value)
+struct lw_proto_long
+lw_proto_read_long(const uint8_t *at, const uint8_t *end)
 {
-    const uint8_t *at = reader->at;
-    if (reader->end - at < LW_PROTO_VARINT_BYTES_MAX) {
-        return read_slowly(reader, ret_value);
+    if (end - at < LW_PROTO_VARINT_BYTES_MAX) {
+        return read_slowly(at, end);
     }
     uint64_t word;
     memcpy(&word, at, sizeof word);
     word = le64toh(word);
     uint64_t stops = ~word & CONTINUES;
     if (stops != 0) {
-        *ret_value = join_groups(word & (stops ^ (stops - 1)));
-        reader->at = at + __builtin_ctzll(stops) / 8 + 1;
-        return true;
+        return (struct lw_proto_long){ at + __builtin_ctzll(stops) / 8 + 1,
+                                       join_groups(word & (stops ^ (stops - 1))) };
+    }
+    if (word == UINT64_MAX && at[8] == 0xff && at[9] == 1) { /* -1 */
+        return (struct lw_proto_long){ at + 10, UINT64_MAX };
     }
     uint64_t value = join_groups(word) | (uint64_t)(at[8] & 0x7f) << 56;
-    bool is_ten = at[8] >= 0x80;
-    if (is_ten && at[9] > 1) {
-        return lw_proto_fail(reader);
+    if (at[8] < 0x80) {
+        return (struct lw_proto_long){ at + 9, value };
     }
-    *ret_value = is_ten ? value | (uint64_t)at[9] << 63 : value;
-    reader->at = at + (is_ten ? 10 : 9);
-    return true;
+    return at[9] > 1 ? MALFORMED
+                     : (struct lw_proto_long){ at + 10, value | (uint64_t)at[9] << 63 };
 }
 
-static bool
-pass(struct lw_proto_reader *reader, size_t size)
+const uint8_t *
+lw_proto_pass(const uint8_t *at, const uint8_t *end, uint32_t wire)
 {
-    if (size > (size_t)(reader->end - reader->at)) {
-        return lw_proto_fail(reader);
-    }
-    reader->at += size;
-    return true;
-}
-
-bool
-lw_proto_skip(struct lw_proto_reader *reader, uint32_t wire)
-{
+    struct lw_proto_reader reader = { at, end, false };
     uint64_t number;
     struct lw_bytes bytes;
     switch (wire) {
     case LW_PROTO_VARINT:
-        return lw_proto_read_varint(reader, &number);
-    case LW_PROTO_FIXED64:
-        return pass(reader, 8);
+        return lw_proto_read_varint(&reader, &number) ? reader.at : NULL;
     case LW_PROTO_BYTES:
-        return lw_proto_read_bytes(reader, &bytes);
+        return lw_proto_read_bytes(&reader, &bytes) ? reader.at : NULL;
+    case LW_PROTO_FIXED64:
+        return end - at >= 8 ? at + 8 : NULL;
     case LW_PROTO_FIXED32:
-        return pass(reader, 4);
+        return end - at >= 4 ? at + 4 : NULL;
     default: /* groups and the two unused wire types of the encoding */
-        return lw_proto_fail(reader);
+        return NULL;
     }
 }
 

@@ -42,8 +42,18 @@ struct lw_proto_writer {
     size_t size; /* needed so far; more than capacity: overflow */
 };
 
-/* Varints of two bytes and more, and those that end in a fault. */
-bool lw_proto_read_long(struct lw_proto_reader *reader, uint64_t *ret_value);
+/* A varint and the place behind it; NULL when it was malformed. */
+struct lw_proto_long {
+    const uint8_t *at;
+    uint64_t value;
+};
+
+/*
+ * Varints of three bytes and more, and those that end in a fault; and what passes over a value.
+ * Both take and return places, not the reader, which then can stay in registers.
+ */
+struct lw_proto_long lw_proto_read_long(const uint8_t *at, const uint8_t *end);
+const uint8_t *lw_proto_pass(const uint8_t *at, const uint8_t *end, uint32_t wire);
 
 LW_INLINE struct lw_proto_reader
 lw_proto_reader_of(struct lw_bytes bytes)
@@ -69,11 +79,24 @@ lw_proto_fail(struct lw_proto_reader *reader)
 LW_INLINE bool
 lw_proto_read_varint(struct lw_proto_reader *reader, uint64_t *ret_value)
 {
-    if (__builtin_expect(reader->at != reader->end && *reader->at < 0x80, 1)) {
-        *ret_value = *reader->at++;
+    const uint8_t *at = reader->at;
+    if (__builtin_expect(at != reader->end && at[0] < 0x80, 1)) {
+        *ret_value = at[0];
+        reader->at = at + 1;
         return true;
     }
-    return lw_proto_read_long(reader, ret_value);
+    if (reader->end - at >= 2 && at[1] < 0x80) {
+        *ret_value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+        reader->at = at + 2;
+        return true;
+    }
+    struct lw_proto_long read = lw_proto_read_long(at, reader->end);
+    if (__builtin_expect(read.at == NULL, 0)) {
+        return lw_proto_fail(reader);
+    }
+    *ret_value = read.value;
+    reader->at = read.at;
+    return true;
 }
 
 LW_INLINE bool
@@ -104,8 +127,45 @@ lw_proto_read_tag(struct lw_proto_reader *reader, uint32_t *ret_id, uint32_t *re
     return true;
 }
 
+/* Id and wire type in one: what a field begins with. */
+#define LW_PROTO_KEY(id, wire) ((uint32_t)(id) << 3 | (uint32_t)(wire))
+
+/* As lw_proto_read_tag, as one key. */
+LW_INLINE bool
+lw_proto_read_key(struct lw_proto_reader *reader, uint32_t *ret_key)
+{
+    uint64_t key;
+    if (lw_proto_is_end(reader)) {
+        return false;
+    }
+    if (!lw_proto_read_varint(reader, &key) || key > UINT32_MAX || key < 8) {
+        return lw_proto_fail(reader);
+    }
+    *ret_key = (uint32_t)key;
+    return true;
+}
+
+/* Takes the one-byte key of a field that is expected next; false, and nothing taken, if not. */
+LW_INLINE bool
+lw_proto_take_key(struct lw_proto_reader *reader, uint32_t key)
+{
+    bool is_next = reader->at != reader->end && *reader->at == key;
+    reader->at += is_next ? 1 : 0;
+    return is_next;
+}
+
 /* Passes over the value of a field that nobody wants. False when bad. */
-bool lw_proto_skip(struct lw_proto_reader *reader, uint32_t wire);
+LW_INLINE bool
+lw_proto_skip(struct lw_proto_reader *reader, uint32_t wire)
+{
+    const uint8_t *at = lw_proto_pass(reader->at, reader->end, wire);
+    if (__builtin_expect(at == NULL, 0)) {
+        return lw_proto_fail(reader);
+    }
+    reader->at = at;
+    return true;
+}
+
 /* Reads the next field whole. False at the end and when bad. */
 bool lw_proto_next(struct lw_proto_reader *reader, struct lw_proto_field *ret_field);
 
