@@ -464,6 +464,26 @@ void lw_kafka_error_check_reached(struct lw_kafka_broker *broker);
 void lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                              const char *reason, bool is_needed);
 
+/* -- spent.c ---------------------------------------------------------------------------------------------- */
+
+#define LW_KAFKA_SPENT 1024           /* messages that go back in one burst */
+#define LW_KAFKA_SPENT_BYTES 1048576u /* of keys and values, at most, that wait for it */
+
+struct lw_kafka_spent {
+    struct lw_host *host;
+    struct lw_deferred deferred;
+    uint64_t bytes;
+    uint32_t count;
+    uint32_t seen; /* the count one turn ago */
+    rd_kafka_message_t *messages[LW_KAFKA_SPENT];
+};
+
+void lw_kafka_spent_init(struct lw_kafka_spent *spent, struct lw_host *host);
+/* The message's views are dead from now on. */
+void lw_kafka_spent_add(struct lw_kafka_spent *spent, rd_kafka_message_t *message);
+/* Before the client is destroyed: it waits for its messages. */
+void lw_kafka_spent_flush(struct lw_kafka_spent *spent);
+
 /* -- broker.c -------------------------------------------------------------------------------------------- */
 
 enum lw_kafka_phase {
@@ -511,6 +531,7 @@ struct lw_kafka_broker {
     char failure[512];
     struct lw_kafka_token *token; /* OAUTHBEARER by client credentials; NULL: not used */
     rd_kafka_message_t *batch[LW_KAFKA_BATCH];
+    struct lw_kafka_spent spent;
 };
 
 static inline struct lw_kafka_broker *

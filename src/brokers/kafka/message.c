@@ -23,7 +23,7 @@ static void
 destroy_owner(struct lw_kafka_broker *broker, struct lw_message *message)
 {
     if (message->owner) {
-        rd_kafka_message_destroy(message->owner);
+        lw_kafka_spent_add(&broker->spent, message->owner);
         message->owner = NULL;
         broker->live--;
     }
