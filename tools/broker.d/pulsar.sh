@@ -397,6 +397,8 @@ broker_main() {
         fi
         ;;
     esac
+    # What watched a broker whose folder has gone since must not make it anew for its lock.
+    [ -z "$pulsar_only_id" ] || pulsar_exists || return 0
     case $command in
     start | kill | restart | stop) broker_locked "$pulsar_state" "pulsar_$command" ;;
     address | info | status | python) "pulsar_$command" ;;

@@ -221,11 +221,13 @@ def main():
     parser.add_argument("--auth", choices=["auto", "none", "token", "basic", "tls"],
                         default="auto")
     parser.add_argument("--ca", help="default: $PULSAR_CA")
+    parser.add_argument("--timeout", type=int, default=15, help="seconds for one operation")
     add_verbs(parser.add_subparsers(required=True, metavar="VERB"))
     options = parser.parse_args()
     client = None
     try:
-        client = connect(options.url, options.auth, options.ca)
+        client = connect(options.url, options.auth, options.ca,
+                         operation_timeout_seconds=options.timeout)
         options.run(client, options)
     except (Failed, ValueError, pulsar.PulsarException) as failure:
         print(f"pulsar_client: {type(failure).__name__} {failure}", file=sys.stderr)

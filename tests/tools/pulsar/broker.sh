@@ -12,7 +12,7 @@ pulsar() { timeout 120 "$root/tools/broker" pulsar "$@"; }
 finish()
 {
     local code=$? variant
-    for variant in "" "--token --tls --wrong-host" "--token --tls"; do
+    for variant in "" "--tls --wrong-host" "--token --tls"; do
         # shellcheck disable=SC2086
         pulsar stop $variant || code=1
     done
@@ -92,20 +92,21 @@ PULSAR_TOKEN_FILE=$work/ending pulsar client "${both[@]}" produce asked 10
 equal "$(pulsar client "${both[@]}" consume s asked --count 50 | wc -l)" 50 "messages over TLS"
 PULSAR_TOKEN_FILE=$(value PULSAR_TOKEN_GUEST_FILE) \
     refused AuthorizationError "${both[@]}" produce asked 1
-refused ConnectError "${both[@]}" --ca "$(value PULSAR_OTHER_CA)" produce asked 1
+refused ConnectError "${both[@]}" --timeout 3 --ca "$(value PULSAR_OTHER_CA)" produce asked 1
 # The official client tries again until its time is out.
 pulsar token "${both[@]}" laneway -1 >"$work/ended"
-PULSAR_TOKEN_FILE=$work/ended refused "TimeOut\|AuthenticationError" "${both[@]}" produce asked 1
+PULSAR_TOKEN_FILE=$work/ended \
+    refused "TimeOut\|AuthenticationError" "${both[@]}" --timeout 3 produce asked 1
 pulsar stop "${both[@]}"
 
 # With another process as its owner the broker goes when that goes.
 sleep 300 &
 owner=$!
 begin=$(date +%s%N)
-LANEWAY_BROKER_OWNER=$owner pulsar start "${both[@]}" --wrong-host >"$work/url"
+LANEWAY_BROKER_OWNER=$owner pulsar start --tls --wrong-host >"$work/url"
 took "start with a wrong certificate"
-refused ConnectError "${both[@]}" --wrong-host produce asked 1
-read -r pid _ <"$work/state/pulsar-token-tls-wrong-host/pid"
+refused ConnectError --tls --wrong-host --timeout 3 produce asked 1
+read -r pid _ <"$work/state/pulsar-tls-wrong-host/pid"
 kill $owner
 timeout 20 tail -f --pid="$pid" /dev/null || { echo "it outlived its owner" && exit 1; }
 echo "pulsar: survives SIGKILL, lets in whom it should, leaves nothing behind"
