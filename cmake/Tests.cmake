@@ -156,6 +156,9 @@ endif()
 
 # Each fuzz target twice: over its corpus as an ordinary test, and by libFuzzer in preset fuzz.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${LW_TESTS}/fuzz/fuzz_*.c)
+if(NOT LANEWAY_PULSAR)
+    list(FILTER fuzz_sources EXCLUDE REGEX "/fuzz_pulsar_")
+endif()
 add_custom_target(fuzz)
 foreach(source IN LISTS fuzz_sources)
     get_filename_component(target ${source} NAME_WE)
