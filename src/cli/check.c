@@ -14,6 +14,7 @@ enum { FLAG_CONNECT = LW_FLAG_OWN, FLAG_STRICT, FLAG_TIMEOUT };
 const struct lw_flag lw_check_flags[] = {
     LW_ROW_CONFIG,
     LW_ROW_SET,
+    LW_ROW_PROPERTY,
     LW_ROW_ENV_FILE,
     { FLAG_CONNECT, "connect", NULL, "also asks the brokers for their topics" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long a broker may take (10s)" },

@@ -53,6 +53,8 @@ struct lw_cli {
     size_t file_count;
     const char *sets[LW_CLI_MANY]; /* --set */
     size_t set_count;
+    const char *properties[LW_CLI_MANY]; /* -X */
+    size_t property_count;
     const char *env_files[LW_CLI_MANY]; /* --env-file */
     size_t env_file_count;
     const char *url;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds, loads and reports the configuration for run, check, plan, topics, send and peek: the
- * files of -c, of arguments or of LANEWAY_CONFIG, with .env files, environment and --set over
+ * files of -c, of arguments or of LANEWAY_CONFIG, with .env files, environment, --set and -X over
  * them.
  */
 #include "cli/config.h"
@@ -33,6 +33,29 @@ split_variable(struct lw_cli_files *files)
     }
 }
 
+/* BROKER:NAME=VALUE; the name may hold dots, the value anything. */
+static bool
+is_property(const char *text)
+{
+    size_t broker = strcspn(text, ":=");
+    size_t name = text[broker] == ':' ? strcspn(text + broker + 1, ":=") : 0;
+    return broker > 0 && name > 0 && text[broker + 1 + name] == '=';
+}
+
+static bool
+check_properties(struct lw_cli *cli)
+{
+    for (size_t i = 0; i < cli->property_count; i++) {
+        if (!is_property(cli->properties[i])) {
+            cli->exit_code = lw_cli_usage(
+                cli, "-X \"%s\" is not BROKER:NAME=VALUE, such as main:ssl.ca.location=ca.pem",
+                cli->properties[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 lw_cli_files_find(struct lw_cli *cli, size_t first, struct lw_cli_files *ret_files)
 {
@@ -45,6 +68,10 @@ lw_cli_files_find(struct lw_cli *cli, size_t first, struct lw_cli_files *ret_fil
     }
     if (ret_files->count == 0) {
         split_variable(ret_files);
+    }
+    if (!check_properties(cli)) {
+        lw_cli_files_deinit(ret_files);
+        return false;
     }
     if (ret_files->count == 0) {
         cli->exit_code = lw_cli_usage(cli,
@@ -62,24 +89,59 @@ lw_cli_files_deinit(struct lw_cli_files *files)
     files->copy = NULL;
 }
 
+/* What is set from the command line: --set as it is, then -X as the path that it stands for. */
+struct settings {
+    const char *sets[2 * LW_CLI_MANY];
+    size_t count;
+    struct lw_text paths[LW_CLI_MANY];
+};
+
+static void
+settings_init(struct settings *settings, const struct lw_cli *cli)
+{
+    memset(settings, 0, sizeof *settings);
+    for (size_t i = 0; i < cli->set_count; i++) {
+        settings->sets[settings->count++] = cli->sets[i];
+    }
+    for (size_t i = 0; i < cli->property_count; i++) {
+        const char *text = cli->properties[i];
+        struct lw_text *path = &settings->paths[i];
+        int broker = (int)strcspn(text, ":");
+        lw_text_init(path);
+        lw_text_format(path, "brokers.%.*s.properties.%s", broker, text, text + broker + 1);
+        settings->sets[settings->count++] = path->is_failed ? "" : path->data;
+    }
+}
+
+static void
+settings_deinit(struct settings *settings, const struct lw_cli *cli)
+{
+    for (size_t i = 0; i < cli->property_count; i++) {
+        lw_text_deinit(&settings->paths[i]);
+    }
+}
+
 struct lw_config *
 lw_cli_config_load(const struct lw_cli *cli, const struct lw_cli_files *files,
                    struct lw_diagnostics *diagnostics)
 {
+    struct settings settings;
+    settings_init(&settings, cli);
     struct lw_config_source source = {
         .files = files->names,
         .file_count = files->count,
         .env_files = cli->env_files,
         .env_file_count = cli->env_file_count,
         .env = (const char *const *)environ,
-        .sets = cli->sets,
-        .set_count = cli->set_count,
+        .sets = settings.sets,
+        .set_count = settings.count,
         .client = lw_registry_client(),
         .resolve_programs = true,
     };
     lw_diagnostics_init(diagnostics);
     struct lw_config *config = lw_config_load(&source, diagnostics);
     lw_diagnostics_sort(diagnostics);
+    settings_deinit(&settings, cli);
     return config;
 }
 

@@ -107,6 +107,8 @@ take_shared(struct lw_cli *cli, const struct lw_flag *row, bool *ret_is_shared)
     case 'v':
         cli->verbosity++;
         return true;
+    case 'X':
+        return keep(cli, cli->properties, &cli->property_count);
     case LW_FLAG_SET:
         return keep(cli, cli->sets, &cli->set_count);
     case LW_FLAG_ENV_FILE:

@@ -42,6 +42,11 @@ _Bool lw_cli_number(struct lw_cli *cli, const char *name, long long min, long lo
     {                                                                                          \
         LW_FLAG_SET, "set", "PATH=VALUE", "sets one value, such as service.concurrency=40"     \
     }
+#define LW_ROW_PROPERTY                                                                        \
+    {                                                                                          \
+        'X', "property", "BROKER:NAME=VALUE",                                                  \
+            "sets a property of a broker's client, such as main:ssl.ca.location=ca.pem"        \
+    }
 #define LW_ROW_ENV_FILE                                                                        \
     {                                                                                          \
         LW_FLAG_ENV_FILE, "env-file", "FILE", "reads NAME=VALUE lines, below the environment"  \

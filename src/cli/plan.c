@@ -6,8 +6,8 @@
 #include "cli/config.h"
 
 const struct lw_flag lw_plan_flags[] = {
-    LW_ROW_CONFIG, LW_ROW_SET,   LW_ROW_ENV_FILE, LW_ROW_JSON,
-    LW_ROW_QUIET,  LW_ROW_COLOR, LW_ROW_END,
+    LW_ROW_CONFIG, LW_ROW_SET,   LW_ROW_PROPERTY, LW_ROW_ENV_FILE,
+    LW_ROW_JSON,   LW_ROW_QUIET, LW_ROW_COLOR,    LW_ROW_END,
 };
 
 int

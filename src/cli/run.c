@@ -28,6 +28,7 @@ enum { FLAG_FAULTS = LW_FLAG_OWN, FLAG_OUTAGE, FLAG_NO_CONTROL };
 const struct lw_flag lw_run_flags[] = {
     LW_ROW_CONFIG,
     LW_ROW_SET,
+    LW_ROW_PROPERTY,
     LW_ROW_ENV_FILE,
     { FLAG_OUTAGE, "exit-on-outage", "DURATION",
       "ends with 69 when a broker is away that long" },

@@ -17,18 +17,20 @@
 bool
 lw_target_is_flag(int id)
 {
-    return id == 'b' || id == 'X' || id == LW_FLAG_TARGET_BROKER;
+    return id == 'b' || id == LW_FLAG_TARGET_BROKER;
 }
 
+/* With an address instead of a configuration there is one broker, and no name for it. */
 static bool
-take_property(struct lw_target *target, struct lw_cli *cli)
+take_property(struct lw_target *target, struct lw_cli *cli, const char *text)
 {
-    const char *equals = strchr(cli->value, '=');
-    if (!equals || equals == cli->value || target->property_count == LW_CLI_MANY) {
-        cli->exit_code = lw_cli_usage(cli, "-X \"%s\" is not NAME=VALUE", cli->value);
+    size_t length = strcspn(text, ":=");
+    const char *equals = text + length;
+    if (length == 0 || *equals != '=') {
+        cli->exit_code = lw_cli_usage(cli, "-X \"%s\" is not NAME=VALUE, as -b wants it", text);
         return false;
     }
-    char *name = lw_copy_text_n(cli->value, (size_t)(equals - cli->value));
+    char *name = lw_copy_text_n(text, length);
     if (!name) {
         cli->exit_code = lw_cli_fail_memory();
         return false;
@@ -45,8 +47,6 @@ lw_target_take(struct lw_target *target, struct lw_cli *cli, int id)
     case 'b':
         target->url = cli->value;
         return true;
-    case 'X':
-        return take_property(target, cli);
     default:
         target->broker_name = cli->value;
         return true;
@@ -92,6 +92,11 @@ create(struct lw_target *target, struct lw_cli *cli, const struct lw_config_brok
 static bool
 open_url(struct lw_target *target, struct lw_cli *cli)
 {
+    for (size_t i = 0; i < cli->property_count; i++) {
+        if (!take_property(target, cli, cli->properties[i])) {
+            return false;
+        }
+    }
     struct lw_config_broker broker = { .name = "broker",
                                        .url = target->url,
                                        .properties = target->properties,

@@ -20,7 +20,8 @@ enum { LW_FLAG_TARGET_BROKER = LW_FLAG_OWN + 900 };
     }
 #define LW_ROW_TARGET_PROPERTY                                                                 \
     {                                                                                          \
-        'X', "property", "NAME=VALUE", "a property for the client; may be given again"         \
+        'X', "property", "NAME=VALUE",                                                         \
+            "a property for the client; with -c FILE as BROKER:NAME=VALUE"                     \
     }
 #define LW_ROW_TARGET_BROKER                                                                   \
     {                                                                                          \

@@ -16,6 +16,7 @@ enum { FLAG_ALL = LW_FLAG_OWN, FLAG_PARTITIONS, FLAG_RETENTION, FLAG_TIMEOUT };
 const struct lw_flag lw_topics_flags[] = {
     LW_ROW_CONFIG,
     LW_ROW_SET,
+    LW_ROW_PROPERTY,
     LW_ROW_ENV_FILE,
     { FLAG_ALL, "all", NULL, "also the consumed and the reply topics" },
     { FLAG_PARTITIONS, "partitions", "N", "of topics that follow no other (8)" },

@@ -54,7 +54,8 @@ static const char introduction[] =
     "4. environment variables `LANEWAY_SECTION__KEY`, with `__` between the parts of a path "
     "and\n"
     "   `_` for `-`: `LANEWAY_PIPELINES__ORDERS__RETRY__MAX_RETRIES=3`\n"
-    "5. `--set PATH=VALUE`: `--set pipelines.orders.retry.max_retries=3`\n"
+    "5. `--set PATH=VALUE`: `--set pipelines.orders.retry.max_retries=3`; for a property of a\n"
+    "   broker's client also `-X BROKER:NAME=VALUE`: `-X main:ssl.ca.location=ca.pem`\n"
     "\n"
     "Both reach every single value, and lists of texts and durations (`a, b` or `[a, b]`).\n"
     "Entries of a list are numbered from 0. A variable that sets nothing is a warning.\n";

@@ -41,6 +41,19 @@ LANEWAY_SERVICE__CONCURRENCY=41 expect 0 "service shop: 41 slots" "" -- plan goo
 LANEWAY_SERVICE__CONCURRENCY=41 expect 0 "40 slots" "" -- plan --set service.concurrency=40 good.yaml
 "$LANEWAY" plan --json good.yaml | python3 -m json.tool >/dev/null || fail "the plan is no JSON"
 
+# -X is --set for one property of a broker's client, dots and all.
+sed 's|memory:|kafka://127.0.0.1:1|' good.yaml >far.yaml
+expect 0 'brokers.main.properties.ssl.ca.location' "" -- plan --json -X main:ssl.ca.location=ca:1=2.pem far.yaml
+grep -q 'ca:1=2.pem' out || fail "the value of -X: $(cat out)"
+expect 0 "" "" -- check -Xmain:client.rack=a --property main:client.id=b far.yaml
+expect 78 "" 'brokers.other' -- check -X other:client.id=b far.yaml
+expect 78 "" 'enable.auto.commit' -- check -X main:enable.auto.commit=true far.yaml
+for wrong in client.id=b main:client.id :client.id=b main:=b main; do
+    expect 64 "" "-X \"$wrong\" is not BROKER:NAME=VALUE" -- check -X "$wrong" far.yaml
+    expect 64 "" "-X \"$wrong\" is not BROKER:NAME=VALUE" -- peek -c far.yaml -X "$wrong" orders
+done
+expect 64 "" 'is not NAME=VALUE, as -b wants it' -- peek -b kafka://127.0.0.1:1 -X main:client.id=b orders
+
 expect 0 "orders.dlq" "" -- topics plan good.yaml
 expect 0 "made on first use" "" -- topics create good.yaml
 expect 64 "" 'say "plan" or "create"' -- topics show good.yaml
