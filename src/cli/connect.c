@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "service/registry.h"
 
+/* How long a topic may be absent before that is said, and how often it is looked for. */
+#define ABSENT_NS (2000 * LW_MS)
+#define ASK_AGAIN_NS (100 * LW_MS)
+
 /* -- Brokers ----------------------------------------------------------------------------------- */
 
 enum lw_status
@@ -190,6 +194,33 @@ warn(const struct lw_connect *connect, struct lw_diagnostics *diagnostics)
     }
 }
 
+static bool
+is_any_absent(const struct lw_connect *connect)
+{
+    for (size_t i = 0; i < connect->needs.count; i++) {
+        const struct lw_need *need = &connect->needs.items[i];
+        if (need->broker->kind == LW_CONFIG_KAFKA && need->partitions == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The node that is asked may be told of a new topic some 300 ms after it was made. */
+static void
+ask_again(struct lw_connect *connect)
+{
+    struct lw_host *host = lw_loop_host(connect->loop);
+    uint64_t deadline = host->ops->refresh(host) + ABSENT_NS;
+    while (connect->exit_code == LW_EXIT_OK && is_any_absent(connect) && host->now < deadline) {
+        uint64_t next = host->now + ASK_AGAIN_NS;
+        while (host->now < next) {
+            lw_loop_turn_until(connect->loop, next);
+        }
+        lw_connect_describe(connect);
+    }
+}
+
 void
 lw_connect_run(struct lw_connect *connect, const struct lw_config *config, int64_t timeout_ms,
                struct lw_diagnostics *diagnostics)
@@ -203,6 +234,7 @@ lw_connect_run(struct lw_connect *connect, const struct lw_config *config, int64
     }
     lw_connect_describe(connect);
     if (diagnostics) {
+        ask_again(connect);
         warn(connect, diagnostics);
     }
 }

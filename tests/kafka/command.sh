@@ -50,7 +50,8 @@ expect 1 "" "" -- check --connect --strict shop.yaml
 expect 0 "missing: create --all makes it" "" -- topics plan shop.yaml
 expect 0 "created" "" -- topics create --all --partitions 3 shop.yaml
 expect 0 "there" "" -- topics create --all shop.yaml
-sleep 0.5
+# It looks again by itself before it says "not found"; a busy broker may take longer than that.
+for _ in $(seq 30); do "$LANEWAY" check --connect --strict shop.yaml >/dev/null 2>&1 && break; done
 expect 0 "connected: $url" "" -- check --connect --strict shop.yaml
 
 # send and peek
