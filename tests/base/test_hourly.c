@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of the last hour: what leaves it, minute by minute, and after a long silence. */
+/*
+ * Counts of the last hour: what leaves it, minute by minute, a steady rate, and a place in the
+ * ring that is used again after a long silence.
+ */
 #include "tests/support/test.h"
 
 #include "base/hourly.h"
