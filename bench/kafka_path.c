@@ -332,7 +332,6 @@ run_waiting(bool on_threads, uint64_t n)
     options.handler = on_threads ? wait_on_thread : NULL;
     options.handler_async = on_threads ? NULL : wait_on_loop;
     options.threads = on_threads ? SLOTS : 0;
-    options.max_in_flight = 65536; /* so much that every key has its next one here */
     run_to_end(
         open_laneway(on_threads ? TOPIC_200_KEYS : TOPIC_100_KEYS, "waiting", SLOTS, &options),
         n);

@@ -202,6 +202,13 @@ struct lw_broker_ops {
      */
     size_t (*receive)(struct lw_source *source, struct lw_message *const out[], size_t n,
                       uint64_t bytes_max, bool *ret_has_more);
+    /*
+     * How many messages receive may give of each slot, by its number, until the next call; NULL:
+     * as many as there are. The array is the dispatcher's and covers every assigned slot; receive
+     * takes off what it gives. A slot without room stays ready and is passed over. A broker may
+     * leave this out of its table (NULL): then all partitions are served alike.
+     */
+    void (*limit_slots)(struct lw_source *source, uint32_t *rooms);
     /* LW_SETTLE_INDIVIDUAL and _CUMULATIVE only. Does not end the message's life. */
     void (*settle)(struct lw_source *source, const struct lw_settle_item *items, size_t n);
     /* LW_SETTLE_POSITION only. At most one in flight per broker; ends with COMMITTED. */

@@ -27,3 +27,14 @@ lw_limits_room(const struct lw_limits *limits)
     }
     return limits->count_max - limits->count;
 }
+
+uint32_t
+lw_limits_room_idle(const struct lw_limits *limits)
+{
+    /* Below by an eighth, which is worth a batch. */
+    if (limits->count >= limits->count_max - limits->count_max / 8 ||
+        limits->bytes >= limits->bytes_max - limits->bytes_max / 8) {
+        return 0;
+    }
+    return limits->count_max - limits->count;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in hand, in counts and bytes, and when receiving must stop: above the limit, until
- * below 70 % of it (hysteresis). Bytes in hand include keys and payloads of everything that is
- * received and not settled.
+ * below 70 % of it (hysteresis), or below seven eighths when a slot stands idle meanwhile: what is in hand
+ * waits for its keys then, and what could run is still at the broker. Bytes in hand include keys
+ * and payloads of everything that is received and not settled.
  */
 #ifndef LW_CORE_LIMITS_H
 #define LW_CORE_LIMITS_H
@@ -22,6 +23,8 @@ struct lw_limits {
 void lw_limits_init(struct lw_limits *limits, uint32_t count_max, uint64_t bytes_max);
 /* How many messages may be received now; 0 while stopped. */
 uint32_t lw_limits_room(const struct lw_limits *limits);
+/* The same while stopped, when a slot is free and nothing in hand can run. */
+uint32_t lw_limits_room_idle(const struct lw_limits *limits);
 
 static inline void
 lw_limits_charge(struct lw_limits *limits, uint32_t count, uint64_t bytes)

@@ -22,6 +22,22 @@
 
 /* -- how much may come --------------------------------------------------------------------- */
 
+static bool
+has_free_slot(const struct lw_stream *stream)
+{
+    const struct lw_scheduler *scheduler = &stream->dispatcher->scheduler;
+    return scheduler->busy_slots < scheduler->slots;
+}
+
+/* What waits here waits for its keys, a slot is idle: that is no reason to go on waiting. */
+static uint32_t
+room_while_stopped(const struct lw_stream *stream)
+{
+    bool is_idle = stream->subscription.queued > 0 && has_free_slot(stream) &&
+                   lw_receive_is_dry(stream);
+    return is_idle ? lw_limits_room_idle(&stream->subscription.limits) : 0;
+}
+
 static uint32_t
 room_of(const struct lw_stream *stream)
 {
@@ -32,7 +48,8 @@ room_of(const struct lw_stream *stream)
         waiting >= subscription->window.size) {
         return 0;
     }
-    uint32_t room = lw_limits_room(&subscription->limits);
+    uint32_t room = subscription->limits.is_stopped ? room_while_stopped(stream)
+                                                    : lw_limits_room(&subscription->limits);
     uint32_t window = subscription->window.size - waiting;
     return room < window ? room : window;
 }
@@ -242,6 +259,80 @@ adapt_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint32_t
     stream->batch_max = fits > 0 ? (uint32_t)fits : 1;
 }
 
+/* How many messages fit the limits, at the size of those in hand. */
+static uint32_t
+fitting(const struct lw_limits *limits)
+{
+    if (limits->bytes == 0 || limits->bytes / limits->count == 0) {
+        return limits->count_max;
+    }
+    uint64_t count = limits->bytes_max / (limits->bytes / limits->count);
+    return count < limits->count_max ? (uint32_t)count : limits->count_max;
+}
+
+/* A quarter of the limit is in hand: from here on partitions could be in each other's way. */
+static inline bool
+is_tight(const struct lw_limits *limits)
+{
+    return limits->count > limits->count_max / 4 || limits->bytes > limits->bytes_max / 4;
+}
+
+/* What each slot may still give of its share of the limit; false: it is not shared. */
+static bool
+fill_rooms(struct lw_stream *stream)
+{
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint32_t assigned = 0;
+    if (!stream->link->broker->ops->limit_slots) {
+        return false;
+    }
+    for (uint32_t i = 0; i < stream->slot_count; i++) {
+        assigned += stream->slots[i] != NULL;
+    }
+    if (assigned < 2) {
+        return false;
+    }
+    uint32_t share = fitting(limits) / assigned;
+    share = share > 0 ? share : 1;
+    for (uint32_t i = 0; i < stream->slot_count; i++) {
+        uint32_t held = stream->slots[i] ? stream->slots[i]->held_count : share;
+        stream->rooms[i] = held < share ? share - held : 0;
+    }
+    return true;
+}
+
+static void
+limit_slots(struct lw_stream *stream, bool is_sharing)
+{
+    if (is_sharing || stream->is_sharing) {
+        stream->is_sharing = is_sharing;
+        stream->link->broker->ops->limit_slots(stream->source,
+                                               is_sharing ? stream->rooms : NULL);
+    }
+}
+
+/*
+ * Partitions that hold less than their share of the limit come first: one with few keys, which is
+ * slow, would else fill with its backlog the room that others need for messages that could run.
+ * When those have nothing, the room is anybody's.
+ */
+static uint32_t
+ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t wanted)
+{
+    const struct lw_broker_ops *ops = stream->link->broker->ops;
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
+    if (__builtin_expect(is_tight(limits) || stream->is_sharing, 0)) {
+        limit_slots(stream, is_tight(limits) && fill_rooms(stream));
+    }
+    size_t count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
+    if (count == 0 && stream->has_more && stream->is_sharing) {
+        limit_slots(stream, false);
+        count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
+    }
+    return (uint32_t)count;
+}
+
 /*
  * The stream is not asked again in this step, or the step would not end. What the broker has not
  * given yet comes in another turn; what lack of memory held up, after a while.
@@ -264,8 +355,7 @@ uint32_t
 lw_receive_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 {
     uint32_t wanted = room_of(stream);
-    bool was_dry = lw_receive_is_dry(stream) &&
-                   dispatcher->scheduler.busy_slots < dispatcher->scheduler.slots;
+    bool was_dry = lw_receive_is_dry(stream) && has_free_slot(stream);
     wanted = take_spares(dispatcher, wanted < stream->batch_max ? wanted : stream->batch_max);
     if (__builtin_expect(wanted == 0, 0)) {
         return receive_nothing(dispatcher, stream);
@@ -274,10 +364,7 @@ lw_receive_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     dispatcher->spare_count -= wanted;
     memcpy(messages, &dispatcher->spare[dispatcher->spare_count],
            wanted * sizeof(struct lw_message *));
-    const struct lw_limits *limits = &stream->subscription.limits;
-    uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
-    uint32_t count = (uint32_t)stream->link->broker->ops->receive(
-        stream->source, messages, wanted, bytes, &stream->has_more);
+    uint32_t count = ask(stream, messages, wanted);
     give_spares(dispatcher, messages + count, wanted - count);
     if (count == 0) {
         return receive_nothing(dispatcher, stream);

@@ -366,6 +366,7 @@ lw_stream_destroy(struct lw_stream *stream)
     lw_free(stream->reply_topic);
     lw_free(stream->reply_key);
     lw_free(stream->slots);
+    lw_free(stream->rooms);
     lw_free(stream);
 }
 
@@ -410,6 +411,11 @@ reserve_slot(struct lw_stream *stream, uint32_t slot)
         return true;
     }
     uint32_t count = slot + 16;
+    void *rooms = lw_resize_array(stream->rooms, count, sizeof(*stream->rooms));
+    if (!rooms) {
+        return false;
+    }
+    stream->rooms = rooms;
     void *grown = lw_resize_array(stream->slots, count, sizeof(struct lw_partition *));
     if (!grown) {
         return false;

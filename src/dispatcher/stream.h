@@ -43,6 +43,8 @@ struct lw_stream {
     struct lw_source *source;
     struct lw_policy policy;
     struct lw_partition **slots; /* by lw_message.slot; NULL: not ours now */
+    uint32_t *rooms; /* by slot: how many may come of it, while partitions share the limit */
+    bool is_sharing; /* the broker holds `rooms` */
     uint32_t slot_count;
     uint32_t max_uncommitted;
     enum lw_header_family family;

@@ -88,6 +88,23 @@ both_bounds_must_be_below_70_percent(void **state)
 }
 
 static void
+an_idle_slot_resumes_below_seven_eighths(void **state)
+{
+    (void)state;
+    struct lw_limits limits;
+    lw_limits_init(&limits, 1000, 1000000);
+    charge(&limits, 1000, 10);
+    assert_int_equal(lw_limits_room_idle(&limits), 0);
+    assert_false(lw_limits_credit(&limits, 125, 1250));
+    assert_int_equal(lw_limits_room_idle(&limits), 0);
+    assert_false(lw_limits_credit(&limits, 1, 10));
+    assert_int_equal(lw_limits_room(&limits), 0);
+    assert_int_equal(lw_limits_room_idle(&limits), 126);
+    lw_limits_charge(&limits, 1, 875000);
+    assert_int_equal(lw_limits_room_idle(&limits), 0);
+}
+
+static void
 one_message_above_every_bound_is_let_in_alone(void **state)
 {
     (void)state;
@@ -161,6 +178,7 @@ main(void)
         cmocka_unit_test(receiving_stops_at_the_count_and_resumes_below_70_percent),
         cmocka_unit_test(receiving_stops_at_the_bytes_and_resumes_below_70_percent),
         cmocka_unit_test(both_bounds_must_be_below_70_percent),
+        cmocka_unit_test(an_idle_slot_resumes_below_seven_eighths),
         cmocka_unit_test(one_message_above_every_bound_is_let_in_alone),
         cmocka_unit_test(limit_of_zero_messages_lets_one_in),
         cmocka_unit_test(each_stop_is_counted_once),

@@ -378,6 +378,12 @@ demand(struct lw_source *face, uint32_t messages, uint64_t bytes)
     lw_kafka_source_of(face)->demand_messages = messages;
 }
 
+static void
+limit_slots(struct lw_source *face, uint32_t *rooms)
+{
+    lw_kafka_source_of(face)->rooms = rooms;
+}
+
 static bool
 is_ready(const struct lw_source *face)
 {
@@ -590,6 +596,7 @@ static const struct lw_broker_ops kafka_ops = {
     .demand = demand,
     .is_ready = is_ready,
     .receive = receive,
+    .limit_slots = limit_slots,
     .settle = settle,
     .commit = commit,
     .publish = publish,

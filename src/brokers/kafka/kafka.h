@@ -151,6 +151,7 @@ struct lw_kafka_source {
     struct lw_kafka_partition **slots;
     uint32_t slot_count;
     uint32_t demand_messages;
+    uint32_t *rooms;  /* by slot, what may come now; NULL: no bound */
     bool is_missing;  /* the cluster does not know the topic, which was said */
     uint64_t skipped; /* error records that were passed over */
 };

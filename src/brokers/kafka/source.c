@@ -264,13 +264,42 @@ lw_kafka_source_fail(struct lw_kafka_source *source, const struct lw_error *erro
     lw_kafka_events_push_error(source->broker, &event, error);
 }
 
-/* What one partition may give before the next has its turn. */
+/* What one partition may give before the next has its turn; 0: it is passed over. */
 static size_t
-quantum(const struct lw_kafka_source *source, size_t n)
+quantum(const struct lw_kafka_source *source, const struct lw_kafka_partition *partition,
+        size_t n)
 {
     size_t share = n / source->ready_count;
     share = share < LW_KAFKA_QUANTUM ? LW_KAFKA_QUANTUM : share;
-    return share < n ? share : n;
+    share = share < n ? share : n;
+    if (!source->rooms || source->rooms[partition->slot] >= share) {
+        return share;
+    }
+    return source->rooms[partition->slot];
+}
+
+/* The next partition's turn: it may give up to n. */
+static size_t
+take_turn(struct lw_kafka_source *source, struct lw_message *const out[], size_t n,
+          uint64_t *bytes)
+{
+    struct lw_kafka_partition *partition = LW_CONTAINER(source->ready.next,
+                                                        struct lw_kafka_partition, ready);
+    size_t wanted = quantum(source, partition, n);
+    size_t given = 0;
+    bool is_dry = false;
+    lw_list_remove(&partition->ready);
+    source->ready_count--;
+    if (wanted > 0) {
+        given = lw_kafka_partition_receive(partition, out, wanted, bytes, &is_dry);
+    }
+    if (source->rooms) {
+        source->rooms[partition->slot] -= (uint32_t)given;
+    }
+    if (!is_dry) {
+        lw_kafka_partition_mark_ready(partition);
+    }
+    return given;
 }
 
 size_t
@@ -281,17 +310,7 @@ lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const
     size_t given = 0;
     uint32_t turns = source->ready_count; /* each partition once, or a waiting one would spin */
     while (turns > 0 && given < n && bytes > 0 && source->ready_count > 0) {
-        struct lw_list *first = source->ready.next;
-        struct lw_kafka_partition *partition = LW_CONTAINER(first, struct lw_kafka_partition,
-                                                            ready);
-        bool is_dry = false;
-        size_t wanted = quantum(source, n - given);
-        lw_list_remove(first);
-        source->ready_count--;
-        given += lw_kafka_partition_receive(partition, out + given, wanted, &bytes, &is_dry);
-        if (!is_dry) {
-            lw_kafka_partition_mark_ready(partition);
-        }
+        given += take_turn(source, out + given, n - given, &bytes);
         turns--;
     }
     *ret_has_more = source->ready_count > 0;

@@ -25,6 +25,7 @@ struct batch {
     size_t given;
     uint64_t bytes_left;
     uint64_t now;
+    const struct lw_memory_slot *passed; /* the first that was passed over since one gave */
 };
 
 static void
@@ -163,10 +164,35 @@ read_backlog(struct lw_memory_slot *slot, struct batch *batch, size_t until)
     }
 }
 
+/* What one slot may give in one turn. */
+static size_t
+quota_of(const struct lw_memory_slot *slot)
+{
+    const uint32_t *rooms = slot->source->rooms;
+    return rooms && rooms[slot->number] < QUOTA ? rooms[slot->number] : QUOTA;
+}
+
+/* Takes off what the slot gave, or remembers that it was passed over. */
+static void
+note_given(struct lw_memory_slot *slot, struct batch *batch, size_t before)
+{
+    size_t given = batch->given - before;
+    if (slot->source->rooms) {
+        slot->source->rooms[slot->number] -= (uint32_t)given;
+    }
+    if (given > 0) {
+        batch->passed = NULL;
+    } else if (!batch->passed) {
+        batch->passed = slot;
+    }
+}
+
 static void
 read_slot(struct lw_memory_slot *slot, struct batch *batch)
 {
-    size_t until = batch->given + QUOTA < batch->room ? batch->given + QUOTA : batch->room;
+    size_t before = batch->given;
+    size_t quota = quota_of(slot);
+    size_t until = before + quota < batch->room ? before + quota : batch->room;
     if (slot->backlog) {
         read_backlog(slot, batch, until);
     } else {
@@ -175,6 +201,7 @@ read_slot(struct lw_memory_slot *slot, struct batch *batch)
     if (!lw_list_is_empty(&slot->ready)) { /* not dry: the others come first now */
         lw_list_remove(&slot->ready);
         lw_list_push(&slot->source->ready, &slot->ready);
+        note_given(slot, batch, before);
     }
 }
 
@@ -190,7 +217,12 @@ lw_memory_source_receive(struct lw_memory_source *source, struct lw_message *con
         .now = broker->base.host->now,
     };
     while (batch.given < n && batch.bytes_left > 0 && !lw_list_is_empty(&source->ready)) {
-        read_slot(LW_CONTAINER(source->ready.next, struct lw_memory_slot, ready), &batch);
+        struct lw_memory_slot *slot = LW_CONTAINER(source->ready.next, struct lw_memory_slot,
+                                                   ready);
+        if (slot == batch.passed) {
+            break; /* none of them has room */
+        }
+        read_slot(slot, &batch);
     }
     broker->held += batch.given;
     broker->hub->stats.received += batch.given;

@@ -272,6 +272,12 @@ lag(struct lw_source *source, struct lw_lag *ret_lag)
     return lw_memory_source_lag(source_of(source), ret_lag);
 }
 
+static void
+limit_slots(struct lw_source *source, uint32_t *rooms)
+{
+    source_of(source)->rooms = rooms;
+}
+
 static size_t
 receive(struct lw_source *source, struct lw_message *const out[], size_t n, uint64_t bytes_max,
         bool *ret_has_more)
@@ -386,6 +392,13 @@ events(struct lw_broker *base, struct lw_event *out, size_t n)
         .close = close_broker, .destroy = destroy, .default_topic = (convention),              \
         .describe_topics = lw_memory_address_describe,                                         \
         .create_topics = lw_memory_address_create, .lag = lag,                                 \
+=======
+        .is_ready = is_ready, .receive = receive, .limit_slots = limit_slots,                  \
+        .settle = settle, .commit = commit, .publish = publish, .release = release,            \
+        .detach = detach, .headers = headers, .times = times, .revoke_done = revoke_done,      \
+        .stop_sources = stop_sources, .close = close_broker, .destroy = destroy,               \
+        .default_topic = (convention), .describe_topics = lw_memory_address_describe,          \
+        .create_topics = lw_memory_address_create,                                             \
     }
 
 /* The two ways to settle differ in the names of companion topics only. */
