@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding things at the service: how many partitions a topic has, which broker owns a topic (and
+ * the connection to it, through redirects and proxies), which topics a namespace holds. Each is
+ * one attempt within the operation time-out; who asks decides about another. Equal attempts under
+ * way share one request; at most options.lookups_max are in flight. Loop thread.
+ */
+#ifndef LW_BROKERS_PULSAR_LOOKUP_H
+#define LW_BROKERS_PULSAR_LOOKUP_H
+
+#include "brokers/pulsar/connection.h"
+
+struct lw_pulsar_topics {
+    struct lw_pulsar_list names; /* texts; lives during the call */
+    struct lw_bytes hash;
+    bool is_filtered; /* by our pattern, at the broker */
+    bool is_changed;  /* false: as the hash given, names are empty */
+};
+
+/* Owned by who asks; begins as zeros; one attempt at a time. */
+struct lw_pulsar_find;
+struct lw_pulsar_find_result {
+    const struct lw_pulsar_failure *failure; /* NULL: found */
+    struct lw_pulsar_connection *owner;      /* lw_pulsar_find_owner */
+    uint32_t partitions;                     /* lw_pulsar_find_partitions; 0: not partitioned */
+    const struct lw_pulsar_topics *topics;   /* lw_pulsar_find_topics */
+};
+typedef void (*lw_pulsar_find_fn)(struct lw_pulsar_find *find,
+                                  const struct lw_pulsar_find_result *result);
+struct lw_pulsar_find {
+    struct lw_list link;
+    lw_pulsar_find_fn fn;
+    struct lw_pulsar_search *search; /* the shared attempt; NULL: idle */
+};
+
+/* `topic` is canonical and is copied. fn is called later, once. */
+void lw_pulsar_find_partitions(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
+                               const char *topic, bool creates, lw_pulsar_find_fn fn);
+/* A concrete topic (a partition by its own name). `assigned` (a URL from CLOSE_*, or NULL) is
+ * tried instead of asking. */
+void lw_pulsar_find_owner(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
+                          const char *topic, struct lw_bytes assigned, lw_pulsar_find_fn fn);
+void lw_pulsar_find_topics(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
+                           const char *namespace_name, int32_t mode, const char *pattern,
+                           struct lw_bytes hash, lw_pulsar_find_fn fn);
+void lw_pulsar_find_cancel(struct lw_pulsar_find *find); /* harmless if idle */
+
+#endif
