@@ -386,19 +386,12 @@ events(struct lw_broker *base, struct lw_event *out, size_t n)
     {                                                                                          \
         .scheme = "memory", .create = create, .subscribe = subscribe,                          \
         .unsubscribe = unsubscribe, .start = start, .events = events, .demand = demand,        \
-        .is_ready = is_ready, .receive = receive, .settle = settle, .commit = commit,          \
-        .publish = publish, .release = release, .detach = detach, .headers = headers,          \
-        .times = times, .revoke_done = revoke_done, .stop_sources = stop_sources,              \
-        .close = close_broker, .destroy = destroy, .default_topic = (convention),              \
-        .describe_topics = lw_memory_address_describe,                                         \
-        .create_topics = lw_memory_address_create, .lag = lag,                                 \
-=======
         .is_ready = is_ready, .receive = receive, .limit_slots = limit_slots,                  \
         .settle = settle, .commit = commit, .publish = publish, .release = release,            \
         .detach = detach, .headers = headers, .times = times, .revoke_done = revoke_done,      \
         .stop_sources = stop_sources, .close = close_broker, .destroy = destroy,               \
         .default_topic = (convention), .describe_topics = lw_memory_address_describe,          \
-        .create_topics = lw_memory_address_create,                                             \
+        .create_topics = lw_memory_address_create, .lag = lag,                                 \
     }
 
 /* The two ways to settle differ in the names of companion topics only. */
