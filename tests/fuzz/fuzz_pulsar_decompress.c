@@ -33,15 +33,13 @@ check_round_trip(struct lw_pulsar_codec *codec, int32_t compression, struct lw_b
     if (bound == 0) {
         return;
     }
-    size_t size = 0;
-    uint8_t *packed = malloc(bound);
+    struct lw_proto_writer writer = lw_proto_writer_of(malloc(bound), bound);
     uint8_t *out = malloc(plain.size + 1);
-    lw_assert(lw_pulsar_compress(codec, compression, plain, packed, bound, &size) ==
-              LW_PULSAR_OK);
-    lw_assert(lw_pulsar_decompress(codec, compression, (struct lw_bytes){ packed, size }, out,
+    lw_assert(lw_pulsar_compress(codec, compression, plain, &writer) == LW_PULSAR_OK);
+    lw_assert(lw_pulsar_decompress(codec, compression, lw_proto_written(&writer), out,
                                    plain.size) == LW_PULSAR_OK);
     lw_assert(memcmp(out, plain.data, plain.size) == 0);
-    free(packed);
+    free(writer.data);
     free(out);
 }
 

@@ -234,6 +234,12 @@ lw_pulsar_decompress(struct lw_pulsar_codec *codec, int32_t compression, struct 
     return LW_PULSAR_CODEC_UNKNOWN;
 }
 
+/* A place to write to. */
+struct lw_bytes_out {
+    uint8_t *data;
+    size_t size;
+};
+
 /* -- Compression ------------------------------------------------------------------------------ */
 
 size_t
@@ -258,7 +264,7 @@ lw_pulsar_compress_bound(int32_t compression, size_t size)
 }
 
 static enum lw_pulsar_fault
-pack_zstd(struct lw_pulsar_codec *codec, struct lw_bytes plain, void *out, size_t capacity,
+pack_zstd(struct lw_pulsar_codec *codec, struct lw_bytes plain, struct lw_bytes_out out,
           size_t *ret_size)
 {
     if (codec->zstd == NULL) {
@@ -267,14 +273,14 @@ pack_zstd(struct lw_pulsar_codec *codec, struct lw_bytes plain, void *out, size_
     if (codec->zstd == NULL) {
         return LW_PULSAR_NO_MEMORY;
     }
-    size_t made = ZSTD_compressCCtx(codec->zstd, out, capacity, plain.data, plain.size,
+    size_t made = ZSTD_compressCCtx(codec->zstd, out.data, out.size, plain.data, plain.size,
                                     ZSTD_LEVEL);
     *ret_size = made;
     return ZSTD_isError(made) ? LW_PULSAR_NO_MEMORY : LW_PULSAR_OK;
 }
 
 static enum lw_pulsar_fault
-pack_zlib(struct lw_pulsar_codec *codec, struct lw_bytes plain, void *out, size_t capacity,
+pack_zlib(struct lw_pulsar_codec *codec, struct lw_bytes plain, struct lw_bytes_out out,
           size_t *ret_size)
 {
     z_stream *stream = &codec->deflate;
@@ -288,48 +294,57 @@ pack_zlib(struct lw_pulsar_codec *codec, struct lw_bytes plain, void *out, size_
     }
     stream->next_in = (const Bytef *)plain.data;
     stream->avail_in = (uInt)plain.size;
-    stream->next_out = (Bytef *)out;
-    stream->avail_out = (uInt)capacity;
+    stream->next_out = (Bytef *)out.data;
+    stream->avail_out = (uInt)out.size;
     int result = deflate(stream, Z_FINISH);
-    *ret_size = capacity - stream->avail_out;
+    *ret_size = out.size - stream->avail_out;
     return result == Z_STREAM_END ? LW_PULSAR_OK : LW_PULSAR_NO_MEMORY;
+}
+
+/* Compresses into `out`, which has room for the bound. */
+static enum lw_pulsar_fault
+pack(struct lw_pulsar_codec *codec, int32_t compression, struct lw_bytes plain,
+     struct lw_bytes_out out, size_t *ret_size)
+{
+    size_t made = out.size;
+    switch ((enum lw_pulsar_compression)compression) {
+    case LW_PULSAR_COMPRESSION_NONE:
+        *ret_size = plain.size;
+        return copy_plain(plain, out.data, plain.size);
+    case LW_PULSAR_COMPRESSION_LZ4:
+        *ret_size = (size_t)LZ4_compress_default((const char *)plain.data, (char *)out.data,
+                                                 (int)plain.size, (int)out.size);
+        return LW_PULSAR_OK;
+    case LW_PULSAR_COMPRESSION_ZLIB:
+        return pack_zlib(codec, plain, out, ret_size);
+    case LW_PULSAR_COMPRESSION_ZSTD:
+        return pack_zstd(codec, plain, out, ret_size);
+    case LW_PULSAR_COMPRESSION_SNAPPY:
+        snappy_compress((const char *)plain.data, plain.size, (char *)out.data, &made);
+        *ret_size = made;
+        return LW_PULSAR_OK;
+    }
+    return LW_PULSAR_CODEC_UNKNOWN;
 }
 
 enum lw_pulsar_fault
 lw_pulsar_compress(struct lw_pulsar_codec *codec, int32_t compression, struct lw_bytes plain,
-                   void *out, size_t capacity, size_t *ret_size)
+                   struct lw_proto_writer *writer)
 {
-    size_t bound = lw_pulsar_compress_bound(compression, plain.size);
     if (lw_pulsar_compression_name(compression) == NULL) {
         return LW_PULSAR_CODEC_UNKNOWN;
     }
-    if (capacity < bound || capacity > INT32_MAX || plain.size > LZ4_MAX_INPUT_SIZE) {
+    size_t bound = lw_pulsar_compress_bound(compression, plain.size);
+    bool has_room = !lw_proto_is_overflow(writer) && bound <= writer->capacity - writer->size;
+    if (plain.size > LZ4_MAX_INPUT_SIZE || bound > INT32_MAX || !has_room) {
         return LW_PULSAR_SIZE_REFUSED;
     }
     struct lw_bytes from = { plain.data == NULL ? "" : plain.data, plain.size };
-    size_t made = capacity;
-    enum lw_pulsar_fault fault = LW_PULSAR_OK;
-    switch ((enum lw_pulsar_compression)compression) {
-    case LW_PULSAR_COMPRESSION_NONE:
-        made = plain.size;
-        fault = copy_plain(from, out, made);
-        break;
-    case LW_PULSAR_COMPRESSION_LZ4:
-        made = (size_t)LZ4_compress_default((const char *)from.data, (char *)out,
-                                            (int)from.size, (int)capacity);
-        break;
-    case LW_PULSAR_COMPRESSION_ZLIB:
-        fault = pack_zlib(codec, from, out, capacity, &made);
-        break;
-    case LW_PULSAR_COMPRESSION_ZSTD:
-        fault = pack_zstd(codec, from, out, capacity, &made);
-        break;
-    case LW_PULSAR_COMPRESSION_SNAPPY:
-        snappy_compress((const char *)from.data, from.size, (char *)out, &made);
-        break;
-    }
+    struct lw_bytes_out out = { writer->data + writer->size, bound };
+    size_t made = 0;
+    enum lw_pulsar_fault fault = pack(codec, compression, from, out, &made);
     if (fault == LW_PULSAR_OK) {
-        *ret_size = made;
+        writer->size += made;
     }
     return fault;
 }

@@ -44,9 +44,8 @@ enum lw_pulsar_fault lw_pulsar_decompress(struct lw_pulsar_codec *codec, int32_t
 
 /* The most that compressing `size` bytes can take. 0: unknown codec or absurd size. */
 size_t lw_pulsar_compress_bound(int32_t compression, size_t size);
-/* `capacity` is at least lw_pulsar_compress_bound. */
-enum lw_pulsar_fault
-lw_pulsar_compress(struct lw_pulsar_codec *codec, int32_t compression, struct lw_bytes plain,
-                   void *out, size_t capacity, size_t *ret_size);
+/* Appends to the writer, which must have room for lw_pulsar_compress_bound more bytes. */
+enum lw_pulsar_fault lw_pulsar_compress(struct lw_pulsar_codec *codec, int32_t compression,
+                                        struct lw_bytes plain, struct lw_proto_writer *writer);
 
 #endif

@@ -26,7 +26,9 @@
 
 #define POLYNOMIAL UINT32_C(0x82f63b78)
 
-enum { BYTE_VALUES = 256, WORD_BYTES = 8, BLOCK_BYTES = 512, STREAMS = 3 };
+enum { BYTE_VALUES = 256, STREAMS = 3 };
+#define WORD_BYTES ((size_t)8)
+#define BLOCK_BYTES ((size_t)512)
 
 static uint32_t slices[WORD_BYTES][BYTE_VALUES];
 static uint32_t moves[4][BYTE_VALUES]; /* of a sum, over BLOCK_BYTES zero bytes */
@@ -48,29 +50,37 @@ fill_slices(void)
         }
         slices[0][i] = sum;
     }
-    for (int slice = 1; slice < WORD_BYTES; slice++) {
+    for (size_t slice = 1; slice < WORD_BYTES; slice++) {
         for (uint32_t i = 0; i < BYTE_VALUES; i++) {
             slices[slice][i] = add_zero_byte(slices[slice - 1][i]);
         }
     }
 }
 
-/* The map is linear: each entry is the sum of the images of its bits. */
+/* The map is linear: an entry is the sum of the images of its bits. */
+static uint32_t
+sum_images(const uint32_t *images, uint32_t bits)
+{
+    uint32_t sum = 0;
+    for (unsigned bit = 0; bit < 8; bit++) {
+        sum ^= (bits >> bit & 1) != 0 ? images[bit] : 0;
+    }
+    return sum;
+}
+
 static void
 fill_moves(void)
 {
     uint32_t images[32];
     for (unsigned bit = 0; bit < 32; bit++) {
         images[bit] = UINT32_C(1) << bit;
-        for (int i = 0; i < BLOCK_BYTES; i++) {
+        for (size_t i = 0; i < BLOCK_BYTES; i++) {
             images[bit] = add_zero_byte(images[bit]);
         }
     }
     for (unsigned byte = 0; byte < 4; byte++) {
         for (uint32_t i = 0; i < BYTE_VALUES; i++) {
-            for (unsigned bit = 0; bit < 8; bit++) {
-                moves[byte][i] ^= (i >> bit & 1) != 0 ? images[8 * byte + bit] : 0;
-            }
+            moves[byte][i] = sum_images(images + (size_t)8 * byte, i);
         }
     }
 }
@@ -110,7 +120,7 @@ sum_by_tables(uint32_t sum, const uint8_t *at, size_t size)
     for (; size >= WORD_BYTES; at += WORD_BYTES, size -= WORD_BYTES) {
         uint64_t word = load_word(at) ^ sum;
         sum = 0;
-        for (unsigned i = 0; i < WORD_BYTES; i++) {
+        for (size_t i = 0; i < WORD_BYTES; i++) {
             sum ^= slices[WORD_BYTES - 1 - i][word >> (8 * i) & 0xff];
         }
     }

@@ -41,7 +41,10 @@ struct lw_pulsar_table {
     uint64_t required; /* bits of the fields that must come */
 };
 
-/* Rows of a table: (struct, number, kind, member), then the default or the part's table. */
+/*
+ * Rows of a table: (struct, number, kind, member), then the default or the part's table. A type
+ * and a member cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
+ */
 #define ROW(type, number, kind_name, member, value, required, table)                           \
     {                                                                                          \
         .id = number, .kind = LW_PULSAR_KIND_##kind_name, .fallback = value,                   \
@@ -60,6 +63,8 @@ struct lw_pulsar_table {
         .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0]), .size = sizeof(type),     \
         .required = (required_bits)                                                            \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 extern const struct lw_pulsar_table lw_pulsar_message_id_table;
 extern const struct lw_pulsar_table lw_pulsar_metadata_table;

@@ -218,12 +218,11 @@ begin_metadata(struct head *head, struct lw_proto_writer *writer)
 }
 
 static void
-end_head(const struct head *head, const struct lw_bytes *parts, size_t part_count,
-         struct lw_proto_writer *writer)
+end_head(const struct head *head, struct lw_pulsar_body body, struct lw_proto_writer *writer)
 {
     size_t whole = writer->size - head->begin;
-    for (size_t i = 0; i < part_count; i++) {
-        whole += parts[i].size;
+    for (size_t i = 0; i < body.count; i++) {
+        whole += body.parts[i].size;
     }
     lw_assert(whole <= UINT32_MAX);
     if (lw_proto_is_overflow(writer) || writer->data == NULL) {
@@ -233,8 +232,8 @@ end_head(const struct head *head, const struct lw_bytes *parts, size_t part_coun
     lw_proto_store_be32(head->sizes, (uint32_t)(whole - SIZE_BYTES));
     lw_proto_store_be32(head->metadata_size, (uint32_t)metadata_size);
     uint32_t crc = lw_crc32c(0, head->metadata_size, SIZE_BYTES + metadata_size);
-    for (size_t i = 0; i < part_count; i++) {
-        crc = lw_crc32c(crc, parts[i].data, parts[i].size);
+    for (size_t i = 0; i < body.count; i++) {
+        crc = lw_crc32c(crc, body.parts[i].data, body.parts[i].size);
     }
     lw_proto_store_be32(head->checksum, crc);
 }
@@ -243,8 +242,7 @@ void
 lw_pulsar_payload_write_head(const struct lw_pulsar_command *command,
                              const struct lw_pulsar_entry_metadata *entry,
                              const struct lw_pulsar_metadata *metadata,
-                             const struct lw_bytes *parts, size_t part_count,
-                             struct lw_proto_writer *writer)
+                             struct lw_pulsar_body body, struct lw_proto_writer *writer)
 {
     struct head head = begin_head(command, writer);
     if (entry != NULL) {
@@ -258,13 +256,13 @@ lw_pulsar_payload_write_head(const struct lw_pulsar_command *command,
     }
     begin_metadata(&head, writer);
     lw_pulsar_metadata_encode(metadata, writer);
-    end_head(&head, parts, part_count, writer);
+    end_head(&head, body, writer);
 }
 
 void
 lw_pulsar_payload_write_head_raw(const struct lw_pulsar_command *command, struct lw_bytes entry,
-                                 struct lw_bytes metadata, const struct lw_bytes *parts,
-                                 size_t part_count, struct lw_proto_writer *writer)
+                                 struct lw_bytes metadata, struct lw_pulsar_body body,
+                                 struct lw_proto_writer *writer)
 {
     struct head head = begin_head(command, writer);
     if (entry.data != NULL) {
@@ -274,5 +272,5 @@ lw_pulsar_payload_write_head_raw(const struct lw_pulsar_command *command, struct
     }
     begin_metadata(&head, writer);
     lw_proto_put_raw(writer, metadata.data, metadata.size);
-    end_head(&head, parts, part_count, writer);
+    end_head(&head, body, writer);
 }

@@ -75,20 +75,28 @@ size_t lw_pulsar_batch_member_size(const struct lw_pulsar_single_metadata *metad
 
 /* -- Writing ---------------------------------------------------------------------------------- */
 
+/* The body of a frame, in the parts in which it lies in memory. */
+struct lw_pulsar_body {
+    const struct lw_bytes *parts;
+    size_t count;
+};
+
 /*
  * Writes everything of a SEND or MESSAGE frame that comes before the body: sizes, command, entry
  * metadata (NULL: none; only brokers send it), checksum over metadata and body, metadata. The
- * body follows on the wire, in as many parts as given. `parts` may be NULL when part_count is 0.
+ * body's bytes are read for the checksum and not copied; they follow on the wire.
  */
 void lw_pulsar_payload_write_head(const struct lw_pulsar_command *command,
                                   const struct lw_pulsar_entry_metadata *entry,
                                   const struct lw_pulsar_metadata *metadata,
-                                  const struct lw_bytes *parts, size_t part_count,
-                                  struct lw_proto_writer *writer);
-/* The same for metadata that is already encoded (a broker that stored it, a resent message). */
+                                  struct lw_pulsar_body body, struct lw_proto_writer *writer);
+/*
+ * The same for metadata that is already encoded: a broker that stored it, a message that is sent
+ * again. `entry` is null for none.
+ */
 void
 lw_pulsar_payload_write_head_raw(const struct lw_pulsar_command *command, struct lw_bytes entry,
-                                 struct lw_bytes metadata, const struct lw_bytes *parts,
-                                 size_t part_count, struct lw_proto_writer *writer);
+                                 struct lw_bytes metadata, struct lw_pulsar_body body,
+                                 struct lw_proto_writer *writer);
 
 #endif

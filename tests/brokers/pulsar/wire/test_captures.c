@@ -137,8 +137,8 @@ check_payload_encoding(const json_t *capture, struct lw_pulsar_scan frame,
     if (has_entry) {
         lw_pulsar_entry_metadata_decode(payload.entry_metadata, &entry);
     }
-    lw_pulsar_payload_write_head(command, has_entry ? &entry : NULL, &metadata, &payload.body,
-                                 1, &writer);
+    lw_pulsar_payload_write_head(command, has_entry ? &entry : NULL, &metadata,
+                                 (struct lw_pulsar_body){ &payload.body, 1 }, &writer);
     lw_proto_put_raw(&writer, payload.body.data, payload.body.size);
     struct lw_bytes bytes = hex_bytes(text_of(capture, "hex"));
     assert_int_equal(writer.size, bytes.size);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four codecs: both ways, exact sizes, bombs and damage. And the table of error codes. */
+/*
+ * The four codecs: both ways, exact sizes, claims that would fill the memory, damaged data, the
+ * payloads that another client made. And the table of a broker's error codes.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -41,13 +44,11 @@ tear_down(void **state)
 static struct lw_bytes
 pack(struct world *world, int32_t compression, size_t size)
 {
-    size_t packed = 0;
+    struct lw_proto_writer writer = lw_proto_writer_of(world->packed, ROOM_BYTES);
     struct lw_bytes plain = { world->plain, size };
     assert_true(lw_pulsar_compress_bound(compression, size) <= ROOM_BYTES);
-    assert_int_equal(lw_pulsar_compress(world->codec, compression, plain, world->packed,
-                                        ROOM_BYTES, &packed),
-                     LW_PULSAR_OK);
-    return (struct lw_bytes){ world->packed, packed };
+    assert_int_equal(lw_pulsar_compress(world->codec, compression, plain, &writer), 0);
+    return lw_proto_written(&writer);
 }
 
 static void

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checksum against published values, and the two ways against each other. */
+/*
+ * The checksum against published values, and the two ways of taking it against each other at
+ * every length and alignment.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>

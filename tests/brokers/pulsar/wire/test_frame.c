@@ -84,7 +84,8 @@ check_payload_written(const struct lw_pulsar_command *command,
     struct lw_bytes wanted = hex_bytes(hex);
     struct lw_pulsar_metadata metadata = golden_metadata();
     struct lw_proto_writer writer = lw_proto_writer_of(room, sizeof room);
-    lw_pulsar_payload_write_head(command, entry, &metadata, &body, 1, &writer);
+    lw_pulsar_payload_write_head(command, entry, &metadata, (struct lw_pulsar_body){ &body, 1 },
+                                 &writer);
     assert_int_equal(writer.size, wanted.size - body.size);
     assert_memory_equal(room, wanted.data, writer.size);
     test_free((void *)wanted.data);

@@ -262,8 +262,10 @@ body_in_several_parts_has_one_checksum(void **state)
     struct lw_bytes parts[] = { TEXT("he"), TEXT(""), TEXT("llo") };
     struct lw_proto_writer first = lw_proto_writer_of(one, sizeof one);
     struct lw_proto_writer second = lw_proto_writer_of(two, sizeof two);
-    lw_pulsar_payload_write_head(&send, NULL, &metadata, &whole, 1, &first);
-    lw_pulsar_payload_write_head(&send, NULL, &metadata, parts, 3, &second);
+    lw_pulsar_payload_write_head(&send, NULL, &metadata, (struct lw_pulsar_body){ &whole, 1 },
+                                 &first);
+    lw_pulsar_payload_write_head(&send, NULL, &metadata, (struct lw_pulsar_body){ parts, 3 },
+                                 &second);
     assert_int_equal(first.size, second.size);
     assert_memory_equal(one, two, first.size);
 }
@@ -278,7 +280,8 @@ stored_metadata_is_sent_as_it_was(void **state)
     struct lw_pulsar_command message = lw_pulsar_command_of(LW_PULSAR_MESSAGE);
     struct lw_bytes body = TEXT("hi");
     struct lw_proto_writer writer = lw_proto_writer_of(room, sizeof room);
-    lw_pulsar_payload_write_head_raw(&message, TEXT("entry"), TEXT("meta"), &body, 1, &writer);
+    lw_pulsar_payload_write_head_raw(&message, TEXT("entry"), TEXT("meta"),
+                                     (struct lw_pulsar_body){ &body, 1 }, &writer);
     lw_proto_put_raw(&writer, body.data, body.size);
     scan = lw_pulsar_frame_scan(room, writer.size, sizeof room);
     assert_int_equal(scan.state, LW_PULSAR_SCAN_FRAME);

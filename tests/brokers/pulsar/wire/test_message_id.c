@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message ids: their forms in bytes and text, their order, lists of them in an ack. */
+/*
+ * Message ids: their forms in bytes and text, their order, lists of them in an ack, and the id
+ * of a chunked message.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
