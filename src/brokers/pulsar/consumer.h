@@ -122,7 +122,7 @@ lw_pulsar_message_headers(const struct lw_message *message, size_t *ret_count);
 void
 lw_pulsar_message_times(const struct lw_message *message, struct lw_message_times *ret_times);
 /* Ledger, entry, partition, batch index. */
-struct lw_pulsar_message_id lw_pulsar_message_id_of(const struct lw_message *message);
+struct lw_pulsar_message_id lw_pulsar_message_own_id(const struct lw_message *message);
 struct lw_bytes lw_pulsar_message_schema_version(const struct lw_message *message);
 
 /* For status and tests. */

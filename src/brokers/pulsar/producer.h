@@ -59,9 +59,6 @@ size_t lw_pulsar_publisher_publish(struct lw_pulsar_publisher *publisher,
 void lw_pulsar_publisher_close(struct lw_pulsar_publisher *publisher, uint64_t deadline);
 void lw_pulsar_publisher_destroy(struct lw_pulsar_publisher *publisher);
 
-/* Schema version and the like of the message that `publication->base` is; given by the broker. */
-struct lw_bytes lw_pulsar_message_schema_version(const struct lw_message *message);
-
 /* The hash by which a key chooses a partition; 31 bits. Pure. */
 uint32_t lw_pulsar_hash_java_string(struct lw_bytes key);
 uint32_t lw_pulsar_hash_murmur3(struct lw_bytes key);
