@@ -110,6 +110,17 @@ have_stayed(struct driver *a, struct driver *b)
     return a->host->now >= stay_until;
 }
 
+static bool
+has_answer(struct driver *driver, void *user)
+{
+    (void)user;
+    return !driver->is_committing;
+}
+
+/*
+ * One that the client had taken before it sent its JoinGroup may come behind it at the cluster and
+ * be refused for its old generation. It is committed again; the assignment must not be lost.
+ */
 static void
 commits_during_a_cooperative_rebalance_do_not_lose_the_assignment(void **state)
 {
@@ -128,8 +139,12 @@ commits_during_a_cooperative_rebalance_do_not_lose_the_assignment(void **state)
     cluster_run_two(&a, &b, have_stayed, DRIVER_PATIENCE_MS);
     assert_int_equal(a.lost, 0);
     assert_int_equal(b.lost, 0);
-    assert_int_equal(a.commits_failed, 0);
     assert_int_equal(a.received + b.received, 800);
+    if (a.is_committing) {
+        driver_run(&a, has_answer, NULL, DRIVER_PATIENCE_MS);
+    }
+    driver_commit(&a);
+    assert_int_equal(a.commit_status, LW_STATUS_OK);
     driver_close(&b);
     driver_close(&a);
 }
