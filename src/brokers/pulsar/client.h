@@ -21,7 +21,7 @@ struct lw_pulsar_failure {
     struct lw_error error;
 };
 
-struct lw_pulsar_client_options {
+struct lw_pulsar_client_settings {
     uint64_t operation_timeout_ns;  /* 30 s */
     uint64_t connection_timeout_ns; /* 10 s: name, TCP, TLS, CONNECTED together */
     uint64_t keep_alive_ns;         /* 30 s */
@@ -46,7 +46,7 @@ struct lw_pulsar_client {
     struct lw_host *host;
     const char *name; /* the broker's configured name, for texts */
     const struct lw_pulsar_client_ops *ops;
-    struct lw_pulsar_client_options options;
+    struct lw_pulsar_client_settings options;
     struct lw_pulsar_address address;
     struct lw_pulsar_rotation rotation;
     struct lw_pulsar_auth *auth;
@@ -68,7 +68,7 @@ struct lw_pulsar_client {
 
 /* Options are copied, `auth` and `address` are taken over. */
 void lw_pulsar_client_init(struct lw_pulsar_client *client, struct lw_host *host,
-                           const char *name, const struct lw_pulsar_client_options *options,
+                           const char *name, const struct lw_pulsar_client_settings *options,
                            const struct lw_pulsar_client_ops *ops);
 /* Closes what is left; nobody is called any more. */
 void lw_pulsar_client_deinit(struct lw_pulsar_client *client);

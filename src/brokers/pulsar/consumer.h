@@ -22,7 +22,7 @@
 #include "brokers/pulsar/lookup.h"
 
 /* Of a subscription; texts live as long as its consumers. */
-struct lw_pulsar_consumer_options {
+struct lw_pulsar_consumer_settings {
     const char *subscription;
     const char *consumer_name; /* NULL: made up, the same for all consumers of a subscription */
     int32_t type;              /* LW_PULSAR_SUB_ */
@@ -72,7 +72,7 @@ struct lw_pulsar_consumer_ops {
 
 struct lw_pulsar_consumer *
 lw_pulsar_consumer_create(struct lw_pulsar_client *client, const char *topic,
-                          const struct lw_pulsar_consumer_options *options, uint32_t slot,
+                          const struct lw_pulsar_consumer_settings *options, uint32_t slot,
                           const struct lw_pulsar_consumer_ops *ops, void *user);
 /* After on_stopped or before start; all its messages are released. */
 void lw_pulsar_consumer_destroy(struct lw_pulsar_consumer *consumer);

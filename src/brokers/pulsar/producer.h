@@ -12,11 +12,9 @@
 #include <laneway/plugin.h>
 
 #include "brokers/pulsar/lookup.h"
+#include "brokers/pulsar/options.h"
 
-enum lw_pulsar_routing { LW_PULSAR_ROUTE_ROUND_ROBIN, LW_PULSAR_ROUTE_SINGLE };
-enum lw_pulsar_hashing { LW_PULSAR_HASH_JAVA_STRING, LW_PULSAR_HASH_MURMUR3 };
-
-struct lw_pulsar_producer_options { /* of all producers of a broker; texts live as long */
+struct lw_pulsar_producer_settings { /* of all producers of a broker; texts live as long */
     const char *producer_name; /* NULL: the broker makes one; else with "-TOPIC" behind it */
     int32_t compression;       /* enum lw_pulsar_compression */
     bool batches;
@@ -31,8 +29,8 @@ struct lw_pulsar_producer_options { /* of all producers of a broker; texts live 
     uint32_t producers_max; /* the one idle for longest is closed for a new one */
     uint64_t idle_ns;       /* closed after it: 60 s */
     int32_t access_mode;    /* LW_PULSAR_ACCESS_ */
-    enum lw_pulsar_routing routing;
-    enum lw_pulsar_hashing hashing;
+    int32_t routing;        /* LW_PULSAR_ROUTE_ */
+    int32_t hashing;        /* LW_PULSAR_HASH_; boost is refused by the options */
     const struct lw_property *properties;
     size_t property_count;
 };
@@ -50,7 +48,7 @@ struct lw_pulsar_publisher;
 
 struct lw_pulsar_publisher *
 lw_pulsar_publisher_create(struct lw_pulsar_client *client,
-                           const struct lw_pulsar_producer_options *options,
+                           const struct lw_pulsar_producer_settings *options,
                            const struct lw_pulsar_publisher_ops *ops, void *user);
 /* As lw_broker_ops.publish: accepts a prefix; fewer than n: no room, on_room follows. */
 size_t lw_pulsar_publisher_publish(struct lw_pulsar_publisher *publisher,
