@@ -32,9 +32,7 @@ uint32_t
 lw_limits_room_idle(const struct lw_limits *limits)
 {
     /* Below by an eighth, which is worth a batch. */
-    if (limits->count >= limits->count_max - limits->count_max / 8 ||
-        limits->bytes >= limits->bytes_max - limits->bytes_max / 8) {
-        return 0;
-    }
-    return limits->count_max - limits->count;
+    bool is_below = limits->count < limits->count_max - limits->count_max / 8 &&
+                    limits->bytes < limits->bytes_max - limits->bytes_max / 8;
+    return is_below ? limits->count_max - limits->count : 0;
 }

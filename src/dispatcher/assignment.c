@@ -11,6 +11,7 @@
 #include "base/assert.h"
 
 #define MEMORY_RETRY_NS (100 * LW_MS)
+#define REVOKE_RETRY_NS (100 * LW_MS) /* of the last commit; doubles up to its eightfold */
 
 struct lw_revoke {
     struct lw_list link;
@@ -362,6 +363,8 @@ on_revoking(struct lw_link *link, const struct lw_event *event)
     revoke->generation = event->generation;
     lw_list_push(&link->revoking, &revoke->link);
     link->is_revoke_commit_sent = false; /* it has something of its own to commit */
+    link->revoke_commit_failures = 0;
+    link->revoke_commit_at = 0;
     uint64_t deadline = link->dispatcher->host->now + LW_COMMIT_WAIT_NS;
     deadline = event->deadline < deadline ? event->deadline : deadline;
     link->revoke_deadline = deadline < link->revoke_deadline ? deadline : link->revoke_deadline;
@@ -390,8 +393,59 @@ answer_revokes(struct lw_link *link)
 }
 
 /*
- * A commit in flight is awaited, then the last one is sent and awaited, then the answer; the
- * deadline cuts the waiting short.
+ * The last commit failed and may still succeed: it is to be sent again, after a while. For good
+ * are STATE (the group does not know this member any more) and DENIED.
+ */
+static bool
+is_last_commit_failed(struct lw_link *link)
+{
+    enum lw_status status = link->commit_status;
+    if (status == LW_STATUS_OK || status == LW_STATUS_STATE || status == LW_STATUS_DENIED) {
+        return false;
+    }
+    uint32_t shift = link->revoke_commit_failures < 3 ? link->revoke_commit_failures : 3;
+    link->revoke_commit_failures++;
+    link->revoke_commit_at = link->dispatcher->host->now + (REVOKE_RETRY_NS << shift);
+    return true;
+}
+
+static void
+send_last_commit(struct lw_link *link)
+{
+    link->is_revoke_commit_sent = false;
+    lw_settle_commit(link);
+    link->is_revoke_commit_sent = true; /* none follows by interval or count */
+}
+
+/* True when the last commit was confirmed, or there was none to make. */
+static bool
+is_last_commit_done(struct lw_link *link)
+{
+    uint64_t now = link->dispatcher->host->now;
+    if (!link->is_committing && link->revoke_commit_at <= now) {
+        if (!link->is_revoke_commit_sent || link->revoke_commit_at > 0) {
+            link->revoke_commit_at = 0;
+            send_last_commit(link);
+        }
+        if (!link->is_committing && !is_last_commit_failed(link)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+say_uncommitted(const struct lw_link *link)
+{
+    lw_host_log(link->dispatcher->host, LW_LOG_WARN, "revoke.uncommitted",
+                "partitions were given up before the last commit was confirmed; some "
+                "messages may run again elsewhere",
+                "broker=%s", link->broker->name);
+}
+
+/*
+ * A commit in flight is awaited, then the last one is sent and awaited, again and again when it
+ * fails, then the answer; the deadline cuts the waiting short.
  */
 void
 lw_assignment_continue(struct lw_link *link)
@@ -401,22 +455,17 @@ lw_assignment_continue(struct lw_link *link)
         return;
     }
     if (dispatcher->host->now >= link->revoke_deadline) {
-        lw_host_log(dispatcher->host, LW_LOG_WARN, "revoke.uncommitted",
-                    "partitions were given up before the last commit was confirmed; some "
-                    "messages may run again elsewhere",
-                    "broker=%s", link->broker->name);
+        say_uncommitted(link);
         answer_revokes(link);
         return;
     }
-    if (!link->is_committing && !link->is_revoke_commit_sent) {
-        lw_settle_commit(link);
-        link->is_revoke_commit_sent = true;
-    }
-    if (!link->is_committing) {
+    if (is_last_commit_done(link)) {
         answer_revokes(link);
         return;
     }
-    lw_timers_arm(&dispatcher->host->timers, &link->revoke_timer, link->revoke_deadline);
+    uint64_t due = link->is_committing ? LW_NEVER : link->revoke_commit_at;
+    due = due < link->revoke_deadline ? due : link->revoke_deadline;
+    lw_timers_arm(&dispatcher->host->timers, &link->revoke_timer, due);
 }
 
 static void

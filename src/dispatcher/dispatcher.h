@@ -53,14 +53,17 @@ struct lw_link {
     struct lw_dispatcher *dispatcher;
     struct lw_list dirty; /* lw_partition.dirty: something to commit */
     struct lw_timer commit_timer;
-    uint32_t completed;       /* settled since the last commit */
-    bool is_committing;       /* one is in flight */
-    uint32_t commit_failures; /* in a row */
+    uint32_t completed;           /* settled since the last commit */
+    bool is_committing;           /* one is in flight */
+    uint32_t commit_failures;     /* in a row */
+    enum lw_status commit_status; /* of the last one */
     uint64_t commits;
     uint64_t commits_failed;
     struct lw_list revoking;  /* lw_revoke.link */
     uint64_t revoke_deadline; /* LW_NEVER: none */
     bool is_revoke_commit_sent;
+    uint32_t revoke_commit_failures;
+    uint64_t revoke_commit_at; /* not before: the last one failed */
     struct lw_timer revoke_timer;
     struct lw_queue waiting_room; /* lw_publishing.link: wait for PUBLISH_ROOM */
     bool has_no_room;

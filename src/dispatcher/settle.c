@@ -275,6 +275,7 @@ lw_settle_commit(struct lw_link *link)
         add_commit(link, partition, &count);
     }
     link->completed = 0;
+    link->commit_status = lw_list_is_empty(&link->dirty) ? LW_STATUS_OK : LW_STATUS_NO_MEMORY;
     if (count == 0) {
         arm_commit(link); /* for what there was no memory */
         return;
@@ -326,6 +327,9 @@ lw_settle_on_committed(struct lw_link *link, const struct lw_event *event)
 {
     bool is_ok = event->status == LW_STATUS_OK;
     link->is_committing = false;
+    if (!is_ok) {
+        link->commit_status = event->status;
+    }
     each_partition(link, is_ok);
     if (is_ok) {
         link->commits++;

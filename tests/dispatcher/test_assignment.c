@@ -284,6 +284,62 @@ a_failed_last_commit_loses_nothing(void **state)
     world_deinit(&world);
 }
 
+/* One done and not committed, its partition taken away; commits fail by that script. */
+static void
+revoke_with_failing_commits(struct world *world, uint32_t count, enum lw_status status)
+{
+    struct lw_subscription_options options = open_world(world, 1, 1, NULL);
+    begin(world, &options);
+    lw_memory_hub_options(world->hub)->revoke_timeout_ns = 60000 * LW_MS;
+    world_fault(world, LW_MEMORY_FAIL_COMMIT, count, status);
+    world_send(world, "orders", 0, "a", 3);
+    world_turn(world);
+    world_finish(world, 0, LW_OK);
+    lw_memory_hub_rebalance(world->hub, "group");
+}
+
+static void
+a_last_commit_that_fails_is_sent_again_before_the_answer(void **state)
+{
+    struct world world;
+    (void)state;
+    revoke_with_failing_commits(&world, 3, LW_STATUS_UNAVAILABLE);
+    world_pass(&world, 690); /* again after 100, 200 and 400 ms */
+    assert_false(world_told(&world, "revoke"));
+    world_pass(&world, 20);
+    assert_true(world_told(&world, "commit:orders/0/1 revoke:orders/0/1 "));
+    assert_int_equal(lw_memory_hub_stats(world.hub).commits_failed, 3);
+    assert_int_equal(world_committed(&world, "orders", 0), 1);
+    world_deinit(&world);
+}
+
+static void
+a_last_commit_that_always_fails_holds_the_revoke_for_five_seconds(void **state)
+{
+    struct world world;
+    (void)state;
+    revoke_with_failing_commits(&world, 100, LW_STATUS_UNAVAILABLE);
+    world_pass(&world, 4990);
+    assert_false(world_told(&world, "revoke"));
+    world_pass(&world, 20);
+    assert_true(world_told(&world, "revoke:orders/0/"));
+    assert_true(world_logged(&world, "revoke.uncommitted"));
+    assert_in_range(lw_memory_hub_stats(world.hub).commits_failed, 8, 10);
+    world_deinit(&world);
+}
+
+static void
+a_member_that_is_not_known_any_more_does_not_commit_again(void **state)
+{
+    struct world world;
+    (void)state;
+    revoke_with_failing_commits(&world, 1, LW_STATUS_STATE);
+    world_pass(&world, 1);
+    assert_true(world_told(&world, "revoke:orders/0/"));
+    assert_int_equal(lw_memory_hub_stats(world.hub).commits_failed, 1);
+    world_deinit(&world);
+}
+
 /* -- lost -------------------------------------------------------------------------------------- */
 
 static void
@@ -511,6 +567,9 @@ main(void)
         cmocka_unit_test(a_commit_in_flight_is_awaited_and_one_more_follows),
         cmocka_unit_test(a_second_group_that_is_revoked_meanwhile_commits_its_own),
         cmocka_unit_test(a_commit_that_does_not_answer_holds_the_revoke_for_five_seconds),
+        cmocka_unit_test(a_last_commit_that_fails_is_sent_again_before_the_answer),
+        cmocka_unit_test(a_last_commit_that_always_fails_holds_the_revoke_for_five_seconds),
+        cmocka_unit_test(a_member_that_is_not_known_any_more_does_not_commit_again),
         cmocka_unit_test(a_failed_last_commit_loses_nothing),
         cmocka_unit_test(a_lost_partition_is_not_committed),
         cmocka_unit_test(commits_go_on_after_a_loss_in_the_middle_of_a_revoke),

@@ -65,8 +65,8 @@ MUTANTS = [
      "    return outcome != LW_SETTLED_REDELIVERED && outcome != LW_SETTLED_GIVEN_BACK;",
      "    return outcome != LW_SETTLED_REDELIVERED;"),
     ("answers-before-commit", "lost", "src/dispatcher/assignment.c",
-     "    if (!link->is_committing) {\n        answer_revokes(link);",
-     "    if (true) {\n        answer_revokes(link);"),
+     "    if (is_last_commit_done(link)) {\n        answer_revokes(link);",
+     "    if (is_last_commit_done(link) || true) {\n        answer_revokes(link);"),
 ]
 
 

@@ -42,6 +42,10 @@ lw_kafka_error_status(rd_kafka_resp_err_t code)
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
     case RD_KAFKA_RESP_ERR__INVALID_ARG:
         return LW_STATUS_INVALID;
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+        return LW_STATUS_STATE; /* the group does not know this member any more */
     default:
         return LW_STATUS_UNAVAILABLE;
     }
