@@ -97,7 +97,7 @@ decode_message(struct lw_bytes bytes, struct lw_pulsar_message *out)
     uint32_t key;
     uint64_t has = 0;
     out->redelivery_count = 0;
-    out->ack_set = (struct lw_pulsar_list){ NULL, 0, 0, 0 };
+    out->ack_set = (struct lw_pulsar_list){ .at = NULL };
     out->consumer_epoch = 0;
     if (lw_proto_take_key(&reader, KEY(MESSAGE_CONSUMER_ID, LW_PROTO_VARINT))) {
         lw_proto_read_varint(&reader, &out->consumer_id);
@@ -214,13 +214,12 @@ lw_pulsar_command_encode(const struct lw_pulsar_command *command,
 {
     const struct lw_pulsar_table *table = lw_pulsar_command_table(command->type);
     lw_assert(table != NULL);
-    struct lw_proto_writer measure = lw_proto_writer_of(NULL, 0);
-    lw_pulsar_fields_encode(table, &command->connect, &measure);
     uint32_t type = (uint32_t)command->type;
     lw_proto_put_number(writer, TYPE_ID, type);
     lw_proto_put_varint(writer, (uint64_t)type << 3 | LW_PROTO_BYTES);
-    lw_proto_put_varint(writer, measure.size);
+    size_t begin = lw_proto_begin_length(writer);
     lw_pulsar_fields_encode(table, &command->connect, writer);
+    lw_proto_end_length(writer, begin);
 }
 
 size_t

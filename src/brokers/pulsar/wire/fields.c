@@ -7,7 +7,7 @@
  */
 #include "brokers/pulsar/wire/fields.h"
 
-static uint64_t
+LW_INLINE uint64_t
 bit_of(const struct lw_pulsar_field *field)
 {
     return UINT64_C(1) << field->id;
@@ -40,7 +40,7 @@ store_number(const struct lw_pulsar_field *field, uint8_t *place, uint64_t numbe
     }
 }
 
-static uint64_t
+LW_INLINE uint64_t
 load_number(const struct lw_pulsar_field *field, const uint8_t *place)
 {
     uint64_t number = 0;
@@ -287,7 +287,7 @@ write_list(const struct lw_pulsar_field *field, const uint8_t *place,
     }
 }
 
-static void
+LW_INLINE void
 write_value(const struct lw_pulsar_field *field, const uint8_t *place, bool is_wanted,
             struct lw_proto_writer *writer)
 {
@@ -338,11 +338,10 @@ static void
 write_part(const struct lw_pulsar_field *field, const uint8_t *place,
            struct lw_proto_writer *writer)
 {
-    struct lw_proto_writer measure = lw_proto_writer_of(NULL, 0);
-    encode_flat(field->part, place, &measure);
     lw_proto_put_varint(writer, (uint64_t)field->id << 3 | LW_PROTO_BYTES);
-    lw_proto_put_varint(writer, measure.size);
+    size_t begin = lw_proto_begin_length(writer);
     encode_flat(field->part, place, writer);
+    lw_proto_end_length(writer, begin);
 }
 
 void

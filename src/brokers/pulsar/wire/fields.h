@@ -87,7 +87,7 @@ lw_pulsar_list_extend(struct lw_pulsar_list *list, uint32_t id, const uint8_t *t
 {
     if (list->count++ == 0) {
         list->at = tag;
-        list->id = id;
+        list->id = (uint16_t)id;
     }
     list->size = (size_t)(end - list->at);
 }

@@ -6,6 +6,8 @@
  */
 #include "brokers/pulsar/wire/list.h"
 
+enum { ID_ONE_BYTE_END = 16 }; /* from here on a key takes two bytes */
+
 struct lw_pulsar_walk
 lw_pulsar_list_walk(const struct lw_pulsar_list *list)
 {
@@ -166,18 +168,38 @@ lw_pulsar_list_of(const struct lw_proto_writer *writer)
     struct lw_bytes made = lw_proto_written(writer);
     struct lw_pulsar_list list = { .at = (const uint8_t *)made.data,
                                    .size = made.size,
-                                   .id = LW_PULSAR_LIST_ID };
+                                   .id = LW_PULSAR_LIST_ID,
+                                   .is_dense = 1 };
     struct lw_proto_reader reader = lw_proto_reader_of(made);
-    for (struct lw_proto_field field; lw_proto_next(&reader, &field);) {
-        list.count++;
+    for (uint32_t key; lw_proto_read_key(&reader, &key); list.count++) {
+        lw_proto_skip(&reader, key & 7);
     }
     return list;
+}
+
+/* Copies a list of ours whole and gives each item its key, which takes one byte as before. */
+static void
+write_dense(const struct lw_pulsar_list *list, uint32_t id, struct lw_proto_writer *writer)
+{
+    uint8_t *out = lw_proto_claim(writer, list->size);
+    if (out == NULL) {
+        return;
+    }
+    memcpy(out, list->at, list->size);
+    struct lw_proto_reader reader = { list->at, list->at + list->size, false };
+    for (uint32_t key; lw_proto_read_key(&reader, &key); lw_proto_skip(&reader, key & 7)) {
+        out[reader.at - 1 - list->at] = (uint8_t)(id << 3 | (key & 7));
+    }
 }
 
 void
 lw_pulsar_list_write(const struct lw_pulsar_list *list, uint32_t id,
                      struct lw_proto_writer *writer)
 {
+    if (list->is_dense != 0 && id < ID_ONE_BYTE_END) {
+        write_dense(list, id, writer);
+        return;
+    }
     struct lw_pulsar_walk walk = lw_pulsar_list_walk(list);
     for (struct lw_bytes bytes; lw_pulsar_walk_bytes(&walk, &bytes);) {
         lw_proto_put_bytes(writer, id, bytes);

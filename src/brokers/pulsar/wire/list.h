@@ -14,8 +14,9 @@
 struct lw_pulsar_list {
     const uint8_t *at;
     size_t size;
-    uint32_t id;
-    uint32_t count; /* occurrences; a packed one is counted once. 0: the list is empty */
+    uint16_t id;
+    uint16_t is_dense; /* made by us: nothing lies between the occurrences */
+    uint32_t count;    /* occurrences; a packed one is counted once. 0: the list is empty */
 };
 
 /* What a list is made with and the id that lw_pulsar_list_of gives it. */

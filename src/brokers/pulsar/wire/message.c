@@ -54,6 +54,9 @@ lw_pulsar_payload_open(struct lw_bytes rest, struct lw_pulsar_payload *ret_paylo
     struct lw_proto_reader reader = lw_proto_reader_of(rest);
     struct lw_pulsar_payload payload = { .has_checksum = false };
     bool is_good = true;
+    if (rest.data == NULL) {
+        return LW_PULSAR_METADATA_TOO_LARGE;
+    }
     if (has_magic(&reader, MAGIC_ENTRY)) {
         reader.at += MAGIC_BYTES;
         if (!read_block(&reader, &payload.entry_metadata)) {
@@ -185,12 +188,12 @@ lw_pulsar_batch_member_size(const struct lw_pulsar_single_metadata *metadata,
 
 /* -- Writing ---------------------------------------------------------------------------------- */
 
-/* Places that are filled in when what follows them is known. NULL: did not fit. */
+/* Offsets in the writer of what is filled in when all that follows is known. */
 struct head {
     size_t begin;
-    uint8_t *sizes;
-    uint8_t *checksum;
-    uint8_t *metadata_size;
+    size_t command_begin;
+    size_t command_end;
+    size_t checksum;
     size_t metadata_begin;
 };
 
@@ -199,12 +202,10 @@ begin_head(const struct lw_pulsar_command *command, struct lw_proto_writer *writ
 {
     lw_assert(lw_pulsar_command_has_payload(command->type));
     struct head head = { .begin = writer->size };
-    head.sizes = lw_proto_claim(writer, LW_PULSAR_HEAD_BYTES);
-    size_t begin = writer->size;
+    (void)lw_proto_claim(writer, LW_PULSAR_HEAD_BYTES);
+    head.command_begin = writer->size;
     lw_pulsar_command_encode(command, writer);
-    if (head.sizes != NULL) {
-        lw_proto_store_be32(head.sizes + SIZE_BYTES, (uint32_t)(writer->size - begin));
-    }
+    head.command_end = writer->size;
     return head;
 }
 
@@ -212,8 +213,8 @@ static void
 begin_metadata(struct head *head, struct lw_proto_writer *writer)
 {
     lw_proto_put_be16(writer, MAGIC_CHECKSUM);
-    head->checksum = lw_proto_claim(writer, CHECKSUM_BYTES);
-    head->metadata_size = lw_proto_claim(writer, SIZE_BYTES);
+    head->checksum = writer->size;
+    (void)lw_proto_claim(writer, CHECKSUM_BYTES + SIZE_BYTES);
     head->metadata_begin = writer->size;
 }
 
@@ -228,14 +229,19 @@ end_head(const struct head *head, struct lw_pulsar_body body, struct lw_proto_wr
     if (lw_proto_is_overflow(writer) || writer->data == NULL) {
         return;
     }
+    uint8_t *sizes = writer->data + head->begin;
+    uint8_t *checksum = writer->data + head->checksum;
+    uint8_t *covered = checksum + CHECKSUM_BYTES;
     size_t metadata_size = writer->size - head->metadata_begin;
-    lw_proto_store_be32(head->sizes, (uint32_t)(whole - SIZE_BYTES));
-    lw_proto_store_be32(head->metadata_size, (uint32_t)metadata_size);
-    uint32_t crc = lw_crc32c(0, head->metadata_size, SIZE_BYTES + metadata_size);
+    lw_proto_store_be32(sizes, (uint32_t)(whole - SIZE_BYTES));
+    lw_proto_store_be32(sizes + SIZE_BYTES,
+                        (uint32_t)(head->command_end - head->command_begin));
+    lw_proto_store_be32(covered, (uint32_t)metadata_size);
+    uint32_t crc = lw_crc32c(0, covered, SIZE_BYTES + metadata_size);
     for (size_t i = 0; i < body.count; i++) {
         crc = lw_crc32c(crc, body.parts[i].data, body.parts[i].size);
     }
-    lw_proto_store_be32(head->checksum, crc);
+    lw_proto_store_be32(checksum, crc);
 }
 
 void

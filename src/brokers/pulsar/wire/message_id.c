@@ -137,14 +137,52 @@ lw_pulsar_message_id_serialize(const struct lw_pulsar_message_id *id,
     lw_pulsar_fields_encode(&lw_pulsar_message_id_table, &plain, writer);
 }
 
+/* Whether an id is a ledger and an entry, as in nearly every ack. */
+static bool
+is_bare(const struct lw_pulsar_message_id *id)
+{
+    return id->partition < 0 && id->batch_index < 0 && id->batch_size == 0 &&
+           id->ack_set.count == 0 && id->first_chunk.data == NULL;
+}
+
+static uint8_t *
+store_varint(uint8_t *at, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7) {
+        *at++ = (uint8_t)value | 0x80;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* By hand: every message that is acknowledged goes through here. */
+static void
+put_bare(struct lw_proto_writer *writer, const struct lw_pulsar_message_id *id)
+{
+    size_t size = 2 + lw_proto_varint_size(id->ledger) + lw_proto_varint_size(id->entry);
+    uint8_t *at = lw_proto_claim(writer, 2 + size);
+    if (at == NULL) {
+        return;
+    }
+    *at++ = LW_PULSAR_LIST_ID << 3 | LW_PROTO_BYTES;
+    *at++ = (uint8_t)size; /* 22 at most */
+    *at++ = ID_LEDGER << 3 | LW_PROTO_VARINT;
+    at = store_varint(at, id->ledger);
+    *at++ = ID_ENTRY << 3 | LW_PROTO_VARINT;
+    store_varint(at, id->entry);
+}
+
 void
 lw_pulsar_list_put_id(struct lw_proto_writer *writer, const struct lw_pulsar_message_id *id)
 {
-    struct lw_proto_writer measure = lw_proto_writer_of(NULL, 0);
-    lw_pulsar_fields_encode(&lw_pulsar_message_id_table, id, &measure);
+    if (is_bare(id)) {
+        put_bare(writer, id);
+        return;
+    }
     lw_proto_put_varint(writer, LW_PULSAR_LIST_ID << 3 | LW_PROTO_BYTES);
-    lw_proto_put_varint(writer, measure.size);
-    lw_pulsar_fields_encode(&lw_pulsar_message_id_table, id, writer);
+    size_t begin = lw_proto_begin_length(writer);
+    lw_pulsar_message_id_serialize(id, writer);
+    lw_proto_end_length(writer, begin);
 }
 
 bool
@@ -184,17 +222,18 @@ lw_pulsar_message_id_print(const struct lw_pulsar_message_id *id, char *out, siz
     long long ledger = (long long)id->ledger;
     long long entry = (long long)id->entry;
     if (id->batch_index < 0) {
-        snprintf(out, size, "%lld:%lld:%d", ledger, entry, id->partition);
+        (void)snprintf(out, size, "%lld:%lld:%d", ledger, entry, id->partition);
     } else {
-        snprintf(out, size, "%lld:%lld:%d:%d", ledger, entry, id->partition, id->batch_index);
+        (void)snprintf(out, size, "%lld:%lld:%d:%d", ledger, entry, id->partition,
+                       id->batch_index);
     }
 }
 
 void
 lw_pulsar_message_id_print_tuple(const struct lw_pulsar_message_id *id, char *out, size_t size)
 {
-    snprintf(out, size, "(%lld,%lld,%d,%d)", (long long)id->ledger, (long long)id->entry,
-             id->partition, id->batch_index);
+    (void)snprintf(out, size, "(%lld,%lld,%d,%d)", (long long)id->ledger, (long long)id->entry,
+                   id->partition, id->batch_index);
 }
 
 /* Reads one decimal number from `min` up and stands behind it. */

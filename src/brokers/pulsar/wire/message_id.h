@@ -38,7 +38,7 @@ lw_pulsar_message_id_decode(struct lw_bytes bytes, struct lw_pulsar_message_id *
 /* Writes the public serialised form: partition and batch index only from 0 up. */
 void lw_pulsar_message_id_serialize(const struct lw_pulsar_message_id *id,
                                     struct lw_proto_writer *writer);
-/* Puts an id into a list that is being made (acks, redeliveries), fields as `has` and defaults. */
+/* Puts an id, in its serialised form, into a list that is being made (acks, redeliveries). */
 void
 lw_pulsar_list_put_id(struct lw_proto_writer *writer, const struct lw_pulsar_message_id *id);
 /* As lw_pulsar_walk_bytes, decoded. A malformed id ends the walk with is_bad. */

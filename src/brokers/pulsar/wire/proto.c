@@ -116,6 +116,29 @@ lw_proto_put_varint(struct lw_proto_writer *writer, uint64_t value)
     *at = (uint8_t)value;
 }
 
+size_t
+lw_proto_begin_length(struct lw_proto_writer *writer)
+{
+    (void)lw_proto_claim(writer, 1);
+    return writer->size;
+}
+
+void
+lw_proto_end_length(struct lw_proto_writer *writer, size_t begin)
+{
+    size_t size = writer->size - begin;
+    size_t more = lw_proto_varint_size(size) - 1;
+    writer->size += more;
+    if (lw_proto_is_overflow(writer) || writer->data == NULL) {
+        return;
+    }
+    if (more > 0) {
+        memmove(writer->data + begin + more, writer->data + begin, size);
+    }
+    struct lw_proto_writer length = lw_proto_writer_of(writer->data + begin - 1, 1 + more);
+    lw_proto_put_varint(&length, size);
+}
+
 void
 lw_proto_put_raw(struct lw_proto_writer *writer, const void *data, size_t size)
 {

@@ -209,6 +209,12 @@ lw_proto_varint_size(uint64_t value)
 }
 
 void lw_proto_put_varint(struct lw_proto_writer *writer, uint64_t value);
+/*
+ * Around a nested message: begin leaves one byte for its length, end fills it in (and moves the
+ * message when the length takes more), so that nothing is measured first.
+ */
+size_t lw_proto_begin_length(struct lw_proto_writer *writer);
+void lw_proto_end_length(struct lw_proto_writer *writer, size_t begin);
 void lw_proto_put_raw(struct lw_proto_writer *writer, const void *data, size_t size);
 void lw_proto_put_be16(struct lw_proto_writer *writer, uint16_t value);
 void lw_proto_put_be32(struct lw_proto_writer *writer, uint32_t value);

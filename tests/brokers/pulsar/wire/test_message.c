@@ -219,7 +219,7 @@ packed_numbers_are_read_as_single_ones(void **state)
     (void)state;
     uint64_t numbers[4];
     struct lw_bytes bytes = hex_bytes("0a04 01 ac02 03  08 04");
-    struct lw_pulsar_list list = { bytes.data, bytes.size, 1, 2 };
+    struct lw_pulsar_list list = { .at = bytes.data, .size = bytes.size, .id = 1, .count = 2 };
     assert_int_equal(lw_pulsar_list_numbers(&list, numbers, 4), 4);
     assert_int_equal(numbers[1], 300);
     assert_int_equal(numbers[3], 4);
