@@ -84,7 +84,18 @@ static const struct lw_catalogue_entry entries[] = {
       "A key has nothing behind it, or a list or section is empty.",
       "Give it a value, or leave the key out." },
     { "E0122", "not a broker's address", "The url of a broker could not be understood.",
-      "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
+      "Write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], pulsar+ssl:// for "
+      "TLS, or memory:. Credentials do not belong into an address." },
+    { "E0123", "not a topic name of Pulsar",
+      "A name is one word, tenant/namespace/topic, or persistent:// or non-persistent:// "
+      "before "
+      "those three. Tenant and namespace are letters, digits and - _ = : .",
+      "Correct the name. Pulsar's names are at most 1,023 bytes with domain and partition." },
+    { "E0124", "not a pattern of topics",
+      "The namespace of a pattern is fixed, and the topic's own name is a regular expression "
+      "that must match all of it. Look-around, back references and possessive quantifiers are "
+      "not known.",
+      "Write orders_.* or persistent://tenant/namespace/orders_.*" },
     { "E0201", "no broker of that name",
       "A pipeline names a broker that is not under `brokers`.",
       "Correct the name, or add the broker." },
@@ -170,6 +181,30 @@ static const struct lw_catalogue_entry entries[] = {
       "The broker inside the process has mode (position or individual), sharing (shared or "
       "exclusive), protocol (eager or cooperative) and partitions, and none for consumers.",
       "Leave the property out." },
+    { "E0414", "there is no such option of Pulsar",
+      "Options of Pulsar have the names of the Python client. This one no client has, or it "
+      "stands in the wrong place: options of client and producer belong to the broker.",
+      "Correct the spelling; docs/pulsar-options.md lists all." },
+    { "E0415", "an option of the Pulsar clients is not served",
+      "The clients have this option, but Laneway has another way for it, or none. It is "
+      "refused "
+      "rather than ignored.",
+      "Leave it out; the message and docs/pulsar-options.md say what is there instead." },
+    { "E0416", "a wrong value for an option of Pulsar",
+      "The option exists, but not with this value.",
+      "Write a value of the kind and range that the message names." },
+    { "E0417", "credentials for Pulsar cannot be used",
+      "The method is unknown or incomplete, or the token, key file or variable that it names "
+      "cannot be read or is malformed. Secrets are never shown.",
+      "Correct auth_plugin, auth_params or token. Files and variables are read again at every "
+      "connection." },
+    { "E0418", "a TLS file cannot be used",
+      "A trust file, certificate or private key is absent, unreadable, encrypted, not PEM, or "
+      "does not belong to the other.",
+      "Check the path and permissions that the message names." },
+    { "E0419", "options of Pulsar contradict each other",
+      "Two options, or an option and the type of the subscription, exclude each other.",
+      "Change one of those that the message names." },
     { "E0501", "a broker cannot be used",
       "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway "
       "keeps "
@@ -200,6 +235,25 @@ static const struct lw_catalogue_entry entries[] = {
       "The message holds the client's words; check the names of topics and group." },
     { "E0508", "no broker for this address", "The scheme of the address is not known.",
       "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
+    { "E0509", "TLS met plaintext", "One side speaks TLS and the other does not.",
+      "Write pulsar+ssl:// for a listener with TLS (usually port 6651) and pulsar:// for one "
+      "without (usually 6650)." },
+    { "E0510", "the broker's certificate is not trusted",
+      "It expired, is not valid yet, or was signed by nobody whom we trust.",
+      "Renew it, or give the authority's certificate in tls_trust_certs_file_path; check this "
+      "computer's clock." },
+    { "E0511", "the broker's certificate is for another host",
+      "The name in the address is not among the names in the certificate.",
+      "Use a name that stands in the certificate, as address and as the broker's advertised "
+      "address. tls_validate_hostname: false accepts any." },
+    { "E0512", "the TLS connection failed",
+      "The broker refused our certificate or wants one, the two sides share no protocol, or "
+      "the "
+      "connection was cut off.",
+      "The message has the broker's words; check tls_certificate_file_path and the key." },
+    { "E0513", "no token could be fetched",
+      "The issuer of OAuth2 tokens cannot be reached, or refused the client.",
+      "Check issuer_url, audience, scope, id and secret in auth_params. Laneway tries again." },
     { "E0601", "a handler cannot be loaded",
       "What the handler names could not be found or has the wrong form.",
       "Check name and version." },
