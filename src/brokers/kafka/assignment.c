@@ -127,7 +127,7 @@ on_assign(struct lw_kafka_client *client, rd_kafka_event_t *event)
                 client->group, named->cnt, list->cnt - named->cnt);
     /* An event at the beginning and one at the end of each ownership must find a place. */
     size_t places = (size_t)list->cnt * 2;
-    if (!lw_kafka_events_reserve(&client->broker->events, places)) {
+    if (!lw_events_reserve(&client->broker->events, places)) {
         log_answer(client, "reserve", "no memory");
         lw_kafka_client_rejoin(client);
     } else if (assign(client, list)) {
@@ -194,7 +194,7 @@ say_lost(struct lw_kafka_partition *partition, void *user)
 {
     (void)user;
     struct lw_event event = slot_event(LW_EVENT_LOST, partition);
-    lw_kafka_events_push_reserved(partition->source->broker, &event);
+    lw_events_push_reserved(&partition->source->broker->events, &event);
 }
 
 static void
@@ -204,7 +204,7 @@ say_revoking(struct lw_kafka_partition *partition, void *user)
     struct lw_kafka_client *client = partition->source->client;
     struct lw_event event = slot_event(LW_EVENT_REVOKING, partition);
     event.deadline = client->revoke_deadline;
-    lw_kafka_events_push_reserved(client->broker, &event);
+    lw_events_push_reserved(&client->broker->events, &event);
     partition->is_revoking = true;
     client->revoking_count++;
 }

@@ -188,6 +188,7 @@ init(struct lw_kafka_broker *broker, struct lw_host *host)
     lw_letter_init(&broker->closed_letter, on_closed);
     lw_kafka_producer_init(&broker->producer, broker);
     lw_kafka_spent_init(&broker->spent, host);
+    lw_events_init(&broker->events, host);
 }
 
 /* The configurations are built once here, so that what the client refuses is known at once. */
@@ -367,7 +368,7 @@ start(struct lw_broker *base, struct lw_error *ret_error)
 static size_t
 events(struct lw_broker *base, struct lw_event *out, size_t n)
 {
-    return lw_kafka_events_take(&lw_kafka_broker_of(base)->events, out, n);
+    return lw_events_take(&lw_kafka_broker_of(base)->events, out, n);
 }
 
 /* Kafka prefetches by itself; the figure only tells whether there is room at all. */
@@ -524,7 +525,7 @@ on_closed(struct lw_letter *letter)
                                                   closed_letter);
     struct lw_event event = { .kind = LW_EVENT_CLOSED };
     broker->phase = LW_KAFKA_CLOSED;
-    lw_kafka_events_push_reserved(broker, &event);
+    lw_events_push_reserved(&broker->events, &event);
 }
 
 static void
@@ -534,7 +535,7 @@ close_broker(struct lw_broker *base)
     if (broker->phase >= LW_KAFKA_CLOSING) {
         return;
     }
-    if (!lw_kafka_events_reserve(&broker->events, 1)) {
+    if (!lw_events_reserve(&broker->events, 1)) {
         lw_host_log(base->host, LW_LOG_ERROR, "kafka.no_memory",
                     "no memory to end the broker in order", "broker=%s", broker->name);
         return;
@@ -564,7 +565,7 @@ destroy(struct lw_broker *base)
             LW_CONTAINER(lw_list_first(&broker->sources), struct lw_kafka_source, link));
     }
     lw_kafka_token_destroy(broker->token);
-    lw_kafka_events_deinit(&broker->events);
+    lw_events_deinit(&broker->events);
     lw_kafka_properties_deinit(&broker->properties);
     lw_free(broker->addresses);
     lw_free(broker->url);

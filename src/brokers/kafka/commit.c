@@ -42,7 +42,7 @@ finish(struct lw_kafka_client *client, enum lw_status status)
     if (broker->committing == 0) {
         struct lw_event event = { .kind = LW_EVENT_COMMITTED, .status = broker->commit_status };
         broker->is_committing = false;
-        lw_kafka_events_push_reserved(broker, &event);
+        lw_events_push_reserved(&broker->events, &event);
     }
     lw_kafka_assignment_continue(client);
 }
@@ -124,7 +124,7 @@ lw_kafka_commit(struct lw_kafka_broker *broker, const struct lw_commit_item *ite
     if (broker->is_committing) {
         return LW_STATUS_AGAIN;
     }
-    if (!lw_kafka_events_reserve(&broker->events, 1)) {
+    if (!lw_events_reserve(&broker->events, 1)) {
         return LW_STATUS_NO_MEMORY;
     }
     broker->is_committing = true;
@@ -138,7 +138,7 @@ lw_kafka_commit(struct lw_kafka_broker *broker, const struct lw_commit_item *ite
     if (broker->committing == 0) {
         struct lw_event event = { .kind = LW_EVENT_COMMITTED, .status = broker->commit_status };
         broker->is_committing = false;
-        lw_kafka_events_push_reserved(broker, &event);
+        lw_events_push_reserved(&broker->events, &event);
     }
     return LW_STATUS_OK;
 }

@@ -225,7 +225,7 @@ say_down(struct lw_kafka_broker *broker)
     atomic_store(&broker->is_up_known, false);
     lw_timers_arm(&broker->base.host->timers, &broker->reach_timer,
                   broker->base.host->now + LW_KAFKA_REACH_POLL_NS);
-    lw_kafka_events_push_error(broker, &event, &error);
+    lw_events_push_error(&broker->events, &event, &error);
 }
 
 /*
@@ -257,7 +257,7 @@ lw_kafka_error_check_reached(struct lw_kafka_broker *broker)
     atomic_store(&broker->is_up_known, true);
     broker->was_up = true;
     broker->is_down_said = false;
-    lw_kafka_events_push(broker, &event);
+    lw_events_push(&broker->events, &event);
 }
 
 void

@@ -8,13 +8,13 @@
  *   assignment.c  partitions that come and go, in two phases
  *   source.c      one subscription; receiving from its partitions in turn
  *   partition.c   a queue per partition: readiness, receiving, the stash
- *   message.c     views, headers, release, copying out
+ *   message.c     views, headers, copying out; spent.c the way back to the client
  *   commit.c      explicit lists, one in flight
  *   companions.c  retry tiers' partitions beside their source's; tiers.c names and due times
  *   producer.c    one idempotent producer; topic.c one topic of it and batches that were refused
  *   lag.c         how much waits at the cluster
  *   stall.c       partitions that stopped without a reason
- *   admin.c       for the command; errors.c what a person reads; events.c the way to the dispatcher
+ *   admin.c       for the command; errors.c what a person reads
  */
 #ifndef LW_BROKERS_KAFKA_KAFKA_H
 #define LW_BROKERS_KAFKA_KAFKA_H
@@ -25,6 +25,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "base/host.h"
+#include "brokers/common/events.h"
 #include "brokers/kafka/properties.h"
 
 #define LW_KAFKA_BATCH 256
@@ -45,32 +46,6 @@
 struct lw_kafka_broker;
 struct lw_kafka_client;
 struct lw_kafka_source;
-
-/* -- events.c: what the dispatcher will be told ------------------------------------------------ */
-
-struct lw_kafka_events {
-    struct lw_event *items; /* a ring */
-    size_t first;
-    size_t count;
-    size_t capacity;
-    size_t reserved;         /* promised by reserve, not yet pushed */
-    struct lw_error **shown; /* errors of the events given out last */
-    size_t shown_count;
-    size_t shown_capacity;
-};
-
-void lw_kafka_events_deinit(struct lw_kafka_events *events);
-/* Makes sure that n more pushes cannot fail; false without memory. */
-bool lw_kafka_events_reserve(struct lw_kafka_events *events, size_t n);
-/* A state that will be said again if it was lost; takes no reserved place. */
-void lw_kafka_events_push(struct lw_kafka_broker *broker, const struct lw_event *event);
-/* Uses one reserved place; never fails. */
-void
-lw_kafka_events_push_reserved(struct lw_kafka_broker *broker, const struct lw_event *event);
-/* Pushes with a copy of the error. */
-void lw_kafka_events_push_error(struct lw_kafka_broker *broker, const struct lw_event *event,
-                                const struct lw_error *error);
-size_t lw_kafka_events_take(struct lw_kafka_events *events, struct lw_event *out, size_t n);
 
 /* -- partition.c ------------------------------------------------------------------------------- */
 
@@ -510,7 +485,7 @@ struct lw_kafka_broker {
     bool is_leaked; /* an abandoned consumer lives on and reads this */
     struct lw_list clients;
     struct lw_list sources;
-    struct lw_kafka_events events;
+    struct lw_events events;
     struct lw_kafka_producer producer;
     uint64_t live;       /* messages of the client library that are outside of it */
     uint32_t committing; /* clients whose part of the commit in flight is not answered */

@@ -135,7 +135,7 @@ lw_kafka_partition_begin(struct lw_kafka_partition *partition)
         .is_companion = partition->tier_ms >= 0,
         .position = -1,
     };
-    lw_kafka_events_push_reserved(broker, &event);
+    lw_events_push_reserved(&broker->events, &event);
     lw_kafka_partition_mark_ready(partition);
 }
 
@@ -217,7 +217,7 @@ on_end(struct lw_kafka_partition *partition, int64_t offset)
         .generation = partition->generation,
         .position = offset,
     };
-    lw_kafka_events_push(partition->source->broker, &event);
+    lw_events_push(&partition->source->broker->events, &event);
 }
 
 static void
@@ -312,7 +312,7 @@ static void
 restart(struct lw_kafka_partition *partition)
 {
     struct lw_kafka_broker *broker = partition->source->broker;
-    if (!lw_kafka_events_reserve(&broker->events, 2)) {
+    if (!lw_events_reserve(&broker->events, 2)) {
         return; /* tried again at the next receive */
     }
     struct lw_event lost = {
@@ -327,7 +327,7 @@ restart(struct lw_kafka_partition *partition)
                 "the partition goes on below what was received before: its log was cut",
                 "topic=%s partition=%d next=%lld", partition->topic, (int)partition->number,
                 (long long)partition->next);
-    lw_kafka_events_push_reserved(broker, &lost);
+    lw_events_push_reserved(&broker->events, &lost);
     lw_kafka_partition_begin(partition);
     partition->is_restarting = true;
 }

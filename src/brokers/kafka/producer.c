@@ -120,16 +120,16 @@ lw_kafka_producer_receipt(struct lw_kafka_producer *producer,
                               .publication = publication,
                               .status = status };
     producer->outstanding--;
-    lw_kafka_events_push_reserved(producer->broker, &event);
+    lw_events_push_reserved(&producer->broker->events, &event);
 }
 
 /* Accepted, with a place for its receipt; or there is no room. */
 static bool
 accept_one(struct lw_kafka_producer *producer, struct lw_publication *publication)
 {
-    struct lw_kafka_events *events = &producer->broker->events;
+    struct lw_events *events = &producer->broker->events;
     struct lw_kafka_topic *topic = target_of(producer, publication);
-    if (!topic || !lw_kafka_events_reserve(events, 1)) {
+    if (!topic || !lw_events_reserve(events, 1)) {
         return false;
     }
     producer->outstanding++;
@@ -169,7 +169,7 @@ say_room(struct lw_kafka_producer *producer)
         struct lw_event event = { .kind = LW_EVENT_PUBLISH_ROOM };
         producer->wants_room = false;
         lw_timers_disarm(&producer->broker->base.host->timers, &producer->room_timer);
-        lw_kafka_events_push(producer->broker, &event);
+        lw_events_push(&producer->broker->events, &event);
     }
 }
 

@@ -261,7 +261,7 @@ lw_kafka_source_fail(struct lw_kafka_source *source, const struct lw_error *erro
     struct lw_event event = { .kind = LW_EVENT_SOURCE_ERROR,
                               .source = lw_kafka_source_face(source),
                               .status = error->status };
-    lw_kafka_events_push_error(source->broker, &event, error);
+    lw_events_push_error(&source->broker->events, &event, error);
 }
 
 /* What one partition may give before the next has its turn; 0: it is passed over. */

@@ -168,7 +168,7 @@ static enum lw_event_kind
 next_event(void)
 {
     struct lw_event event = { .kind = LW_EVENT_CLOSED };
-    return lw_kafka_events_take(&broker.events, &event, 1) == 1 ? event.kind : LW_EVENT_CLOSED;
+    return lw_events_take(&broker.events, &event, 1) == 1 ? event.kind : LW_EVENT_CLOSED;
 }
 
 static void
@@ -184,6 +184,7 @@ setup_running(void **state)
     (void)setup(state);
     assert_int_equal(lw_loop_create(1, &loop), LW_STATUS_OK);
     broker.base.host = lw_loop_host(loop);
+    lw_events_init(&broker.events, broker.base.host);
     broker.phase = LW_KAFKA_RUNNING;
     lw_timer_init(&broker.reach_timer, never_due);
     return 0;
@@ -194,7 +195,7 @@ teardown_running(void **state)
 {
     (void)state;
     lw_timers_disarm(&broker.base.host->timers, &broker.reach_timer);
-    lw_kafka_events_deinit(&broker.events);
+    lw_events_deinit(&broker.events);
     lw_loop_destroy(loop);
     return 0;
 }

@@ -5,15 +5,16 @@
  * takes on the duty (a publication accepted, a partition assigned). Errors are copied; they live
  * until the call of `events` after the one that gave them out. Loop thread.
  */
+#include "brokers/common/events.h"
+
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "brokers/kafka/kafka.h"
 
 static const struct lw_error no_memory_error = { .status = LW_STATUS_NO_MEMORY,
                                                  .message = "no memory left for the reason" };
 
 static bool
-grow(struct lw_kafka_events *events, size_t wanted)
+grow(struct lw_events *events, size_t wanted)
 {
     size_t capacity = events->capacity ? events->capacity : 64;
     while (capacity < wanted) {
@@ -34,7 +35,7 @@ grow(struct lw_kafka_events *events, size_t wanted)
 }
 
 bool
-lw_kafka_events_reserve(struct lw_kafka_events *events, size_t n)
+lw_events_reserve(struct lw_events *events, size_t n)
 {
     size_t wanted = events->count + events->reserved + n;
     if (wanted > events->capacity && !grow(events, wanted)) {
@@ -53,50 +54,49 @@ free_error(const struct lw_error *error)
 }
 
 static void
-append(struct lw_kafka_broker *broker, const struct lw_event *event)
+append(struct lw_events *events, const struct lw_event *event)
 {
-    struct lw_kafka_events *events = &broker->events;
     lw_assert(events->count < events->capacity);
     events->items[(events->first + events->count) % events->capacity] = *event;
     events->count++;
-    lw_host_want_turn(broker->base.host);
+    lw_host_want_turn(events->host);
 }
 
 void
-lw_kafka_events_push(struct lw_kafka_broker *broker, const struct lw_event *event)
+lw_events_push(struct lw_events *events, const struct lw_event *event)
 {
-    if (lw_kafka_events_reserve(&broker->events, 1)) {
-        lw_kafka_events_push_reserved(broker, event);
+    if (lw_events_reserve(events, 1)) {
+        lw_events_push_reserved(events, event);
         return;
     }
-    lw_host_log(broker->base.host, LW_LOG_ERROR, "kafka.no_memory",
+    lw_host_log(events->host, LW_LOG_ERROR, "broker.no_memory",
                 "an event of the broker was dropped for lack of memory", "kind=%d",
                 (int)event->kind);
     free_error(event->error);
 }
 
 void
-lw_kafka_events_push_reserved(struct lw_kafka_broker *broker, const struct lw_event *event)
+lw_events_push_reserved(struct lw_events *events, const struct lw_event *event)
 {
-    lw_assert(broker->events.reserved > 0);
-    broker->events.reserved--;
-    append(broker, event);
+    lw_assert(events->reserved > 0);
+    events->reserved--;
+    append(events, event);
 }
 
 void
-lw_kafka_events_push_error(struct lw_kafka_broker *broker, const struct lw_event *event,
-                           const struct lw_error *error)
+lw_events_push_error(struct lw_events *events, const struct lw_event *event,
+                     const struct lw_error *error)
 {
     struct lw_event copy = *event;
     copy.error = lw_copy_bytes(error, sizeof *error);
     if (!copy.error) {
         copy.error = &no_memory_error;
     }
-    lw_kafka_events_push(broker, &copy);
+    lw_events_push(events, &copy);
 }
 
 static void
-forget_shown(struct lw_kafka_events *events)
+forget_shown(struct lw_events *events)
 {
     for (size_t i = 0; i < events->shown_count; i++) {
         lw_free(events->shown[i]);
@@ -106,7 +106,7 @@ forget_shown(struct lw_kafka_events *events)
 
 /* Remembers the error for its end; without memory for that the event shows the constant one. */
 static void
-show(struct lw_kafka_events *events, struct lw_event *event)
+show(struct lw_events *events, struct lw_event *event)
 {
     if (!event->error || event->error == &no_memory_error) {
         return;
@@ -127,7 +127,7 @@ show(struct lw_kafka_events *events, struct lw_event *event)
 }
 
 size_t
-lw_kafka_events_take(struct lw_kafka_events *events, struct lw_event *out, size_t n)
+lw_events_take(struct lw_events *events, struct lw_event *out, size_t n)
 {
     forget_shown(events);
     size_t taken = 0;
@@ -142,7 +142,13 @@ lw_kafka_events_take(struct lw_kafka_events *events, struct lw_event *out, size_
 }
 
 void
-lw_kafka_events_deinit(struct lw_kafka_events *events)
+lw_events_init(struct lw_events *events, struct lw_host *host)
+{
+    *events = (struct lw_events){ .host = host };
+}
+
+void
+lw_events_deinit(struct lw_events *events)
 {
     forget_shown(events);
     for (size_t i = 0; i < events->count; i++) {
