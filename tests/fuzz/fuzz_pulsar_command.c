@@ -73,8 +73,8 @@ check_command(struct lw_bytes bytes)
     lw_assert(lw_pulsar_command_decode(first, &again) == LW_PULSAR_OK);
     struct lw_bytes second = encode(&again);
     lw_assert(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
-    free((void *)first.data);
-    free((void *)second.data);
+    free((void *)(uintptr_t)first.data);
+    free((void *)(uintptr_t)second.data);
 }
 
 int

@@ -40,6 +40,12 @@ hex_bytes(const char *hex)
     return (struct lw_bytes){ data, size };
 }
 
+void
+hex_free(struct lw_bytes bytes)
+{
+    test_free((void *)(uintptr_t)bytes.data);
+}
+
 static void
 check_bytes(struct lw_bytes bytes, const json_t *expected, bool is_hex)
 {
@@ -50,7 +56,7 @@ check_bytes(struct lw_bytes bytes, const json_t *expected, bool is_hex)
         struct lw_bytes wanted = hex_bytes(text);
         assert_int_equal(bytes.size, wanted.size);
         assert_memory_equal(bytes.data, wanted.data, wanted.size);
-        test_free((void *)wanted.data);
+        hex_free(wanted);
     } else {
         assert_int_equal(bytes.size, json_string_length(expected));
         assert_memory_equal(bytes.data, text, bytes.size);
@@ -190,7 +196,7 @@ check_fields(int scope, const struct lw_pulsar_table *table, const void *decoded
     const char *key;
     json_t *value;
     uint64_t has = 0;
-    json_object_foreach((json_t *)expected, key, value)
+    json_object_foreach((json_t *)(uintptr_t)expected, key, value)
     {
         const struct capture_name *name = capture_name_find(scope, key);
         if (name == NULL) {

@@ -14,8 +14,9 @@
 
 /* The array of all captures; the caller drops it with json_decref. */
 json_t *captures_load(void);
-/* The bytes of a text in hexadecimal (spaces allowed), to be freed with test_free. */
+/* The bytes of a text in hexadecimal (spaces allowed), to be freed with hex_free. */
 struct lw_bytes hex_bytes(const char *hex);
+void hex_free(struct lw_bytes bytes);
 /* Fails the test unless the struct holds exactly what the object says: each field, no other. */
 void check_fields(int scope, const struct lw_pulsar_table *table, const void *decoded,
                   const json_t *expected);

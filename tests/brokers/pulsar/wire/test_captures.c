@@ -42,7 +42,7 @@ visit_captures(bool with_payload, capture_fn visit)
             visit(capture, frame, &command);
             count++;
         }
-        test_free((void *)bytes.data);
+        hex_free(bytes);
     }
     json_decref(captures);
     return count;
@@ -104,7 +104,7 @@ check_payload(const json_t *capture, struct lw_pulsar_scan frame,
     struct lw_bytes body = hex_bytes(text_of(capture, "payload_hex"));
     assert_int_equal(payload.body.size, body.size);
     assert_memory_equal(payload.body.data, body.data, body.size);
-    test_free((void *)body.data);
+    hex_free(body);
     struct lw_pulsar_entry_metadata entry;
     const json_t *expected = json_object_get(capture, "bem");
     assert_int_equal(payload.entry_metadata.data != NULL, expected != NULL);
@@ -143,7 +143,7 @@ check_payload_encoding(const json_t *capture, struct lw_pulsar_scan frame,
     struct lw_bytes bytes = hex_bytes(text_of(capture, "hex"));
     assert_int_equal(writer.size, bytes.size);
     assert_memory_equal(room, bytes.data, bytes.size);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void

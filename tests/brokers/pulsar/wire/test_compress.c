@@ -184,7 +184,7 @@ captured_payloads_of_another_client_decompress(void **state)
             assert_int_equal(
                 lw_pulsar_decompress(world->codec, codec, packed, world->out, size), 0);
             seen |= 1u << codec;
-            test_free((void *)packed.data);
+            hex_free(packed);
         }
     }
     json_decref(captures);

@@ -28,7 +28,7 @@ check_written(const struct lw_pulsar_command *command, const char *hex)
     assert_int_equal(writer.size, wanted.size);
     assert_memory_equal(room, wanted.data, wanted.size);
     assert_int_equal(lw_pulsar_command_frame_size(command), wanted.size);
-    test_free((void *)wanted.data);
+    hex_free(wanted);
 }
 
 static void
@@ -88,7 +88,7 @@ check_payload_written(const struct lw_pulsar_command *command,
                                  &writer);
     assert_int_equal(writer.size, wanted.size - body.size);
     assert_memory_equal(room, wanted.data, writer.size);
-    test_free((void *)wanted.data);
+    hex_free(wanted);
 }
 
 static void
@@ -127,7 +127,7 @@ golden_message_decodes_whole(void **state)
     assert_int_equal(lw_pulsar_entry_metadata_decode(payload.entry_metadata, &entry), 0);
     assert_int_equal(entry.index, 41);
     assert_memory_equal(payload.body.data, "hi", 2);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void
@@ -143,7 +143,7 @@ scanner_asks_for_what_is_missing_at_every_byte(void **state)
         assert_int_equal(scan.size, size < 8 ? 8 : bytes.size);
         test_free(part);
     }
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void
@@ -155,7 +155,7 @@ scanner_takes_one_frame_of_two(void **state)
     assert_int_equal(first.state, LW_PULSAR_SCAN_FRAME);
     assert_int_equal(first.size, 13);
     assert_int_equal(first.rest.size, 0);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void
@@ -165,7 +165,7 @@ check_bad(const char *hex, size_t frame_bytes_max, enum lw_pulsar_fault fault)
     struct lw_pulsar_scan scan = lw_pulsar_frame_scan(bytes.data, bytes.size, frame_bytes_max);
     assert_int_equal(scan.state, LW_PULSAR_SCAN_BAD);
     assert_int_equal(scan.fault, fault);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void

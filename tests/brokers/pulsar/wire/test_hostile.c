@@ -59,7 +59,7 @@ with_each_capture(void (*visit)(struct lw_bytes bytes))
     {
         struct lw_bytes bytes = hex_bytes(json_string_value(json_object_get(capture, "hex")));
         visit(bytes);
-        test_free((void *)bytes.data);
+        hex_free(bytes);
     }
     json_decref(captures);
 }
@@ -113,7 +113,7 @@ decode_hex(const char *hex, struct lw_pulsar_command *ret_command)
 {
     struct lw_bytes bytes = hex_bytes(hex);
     enum lw_pulsar_fault fault = lw_pulsar_command_decode(bytes, ret_command);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
     return fault;
 }
 
@@ -232,7 +232,7 @@ members_past_the_end_are_refused(void **state)
         assert_int_equal(lw_pulsar_batch_open(&metadata, body, &batch), LW_PULSAR_OK);
         assert_false(lw_pulsar_batch_next(&batch, &member));
         assert_int_equal(batch.fault, LW_PULSAR_BATCH_MALFORMED);
-        test_free((void *)body.data);
+        hex_free(body);
     }
 }
 

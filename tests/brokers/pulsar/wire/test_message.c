@@ -33,7 +33,7 @@ batch_body_is_built_as_its_golden_vector(void **state)
     struct lw_bytes wanted = hex_bytes(GOLDEN_BATCH);
     assert_int_equal(body.size, wanted.size);
     assert_memory_equal(body.data, wanted.data, wanted.size);
-    test_free((void *)wanted.data);
+    hex_free(wanted);
 }
 
 static void
@@ -223,7 +223,7 @@ packed_numbers_are_read_as_single_ones(void **state)
     assert_int_equal(lw_pulsar_list_numbers(&list, numbers, 4), 4);
     assert_int_equal(numbers[1], 300);
     assert_int_equal(numbers[3], 4);
-    test_free((void *)bytes.data);
+    hex_free(bytes);
 }
 
 static void
@@ -236,7 +236,7 @@ payload_without_a_checksum_is_accepted(void **state)
     assert_false(payload.has_checksum);
     assert_int_equal(payload.metadata.size, 2);
     assert_memory_equal(payload.body.data, "hi", 2);
-    test_free((void *)rest.data);
+    hex_free(rest);
 }
 
 static void
@@ -247,7 +247,7 @@ wrong_checksum_is_told_before_the_metadata_is_believed(void **state)
     struct lw_pulsar_payload payload;
     assert_int_equal(lw_pulsar_payload_open(rest, &payload), LW_PULSAR_CHECKSUM_WRONG);
     assert_int_equal(payload.metadata.size + payload.body.size, 0);
-    test_free((void *)rest.data);
+    hex_free(rest);
 }
 
 static void
