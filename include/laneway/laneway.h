@@ -250,6 +250,7 @@ struct lw_dispatcher_options {
     enum lw_warnings retry_warnings;
     int64_t commit_interval_ms; /* 100 */
     uint32_t commit_count;      /* 10,000 */
+    uint64_t pinned_bytes;      /* 256 MiB: of clients' buffers that kept messages may pin */
     uint64_t random_seed;       /* 0: from the system */
     bool logs_keys;             /* false: no key of a message is ever logged */
     lw_log_fn log;              /* NULL: nothing is logged */

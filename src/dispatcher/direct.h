@@ -71,7 +71,9 @@ lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
     if (__builtin_expect(!partition->is_dirty, 0)) {
         lw_settle_mark_dirty(partition);
     }
-    direct->bytes += delivery->message.key.size + delivery->message.value.size;
+    uint64_t bytes = delivery->message.key.size + delivery->message.value.size;
+    direct->bytes += bytes;
+    partition->received_bytes += bytes;
     direct->done[direct->count++] = &delivery->message;
     return true;
 }

@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "dispatcher/pace.h"
+#include "dispatcher/pinned.h"
 #include "dispatcher/receive.h"
 #include "dispatcher/settle_plain.h"
 
@@ -135,9 +136,8 @@ park(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, int64_t del
     }
     lw_delivery_set_state(delivery, LW_STATE_PARKED);
     delivery->subscription->parked++;
-    if (delay_ms > DETACH_DELAY_MS && !delivery->is_detached) {
-        struct lw_broker *broker = delivery->subscription->broker;
-        delivery->is_detached = broker->ops->detach(broker, &delivery->message);
+    if (delay_ms > DETACH_DELAY_MS) {
+        (void)lw_pinned_copy(delivery);
     }
     lw_timers_arm(&dispatcher->host->timers, &delivery->timer, due);
 }

@@ -4,6 +4,7 @@
  * One loop thread owns everything here. Who does what:
  *   dispatcher.c  the path of a message, top to bottom
  *   receive.c     its beginning: room, batches, admission
+ *   pinned.c      what kept messages pin at the client, and its budget
  *   publish.c     what is owed to other topics: sending, receipts, sending again
  *   settle.c      the end of a delivery; acks, nacks, commits
  *   assignment.c  partitions that come and go
@@ -117,6 +118,9 @@ struct lw_dispatcher {
     bool is_deadline_passed;
     uint32_t given_back;
     uint64_t transitions;
+    uint64_t pinned_unchecked;  /* bytes received since the pinned ones were measured */
+    uint64_t pinned_check_at;   /* so many of them: they are measured again */
+    bool is_pinned_tight;       /* half of the budget was used then */
     uint64_t pace_minute;       /* whose windows the streams' handler times have */
     uint64_t slow_silent_until; /* a slow turn was said aloud */
     uint32_t slow_turns;        /* since then, this one included */

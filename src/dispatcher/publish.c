@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/fault.h"
+#include "dispatcher/pinned.h"
 #include "dispatcher/receive.h"
 
 #define RESEND_FIRST_MS 100
@@ -599,6 +600,9 @@ void
 lw_publish_begin(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
                  struct lw_ruling ruling)
 {
+    if (dispatcher->is_pinned_tight) {
+        (void)lw_pinned_copy(delivery); /* from here on its bytes must not move */
+    }
     struct lw_publishing *publishing = lw_alloc(sizeof(*publishing));
     if (!publishing) {
         /* Lack of memory is backpressure: the delivery stays judged and is tried again. */

@@ -15,10 +15,10 @@
 #include "base/assert.h"
 #include "dispatcher/direct.h"
 #include "dispatcher/pace.h"
+#include "dispatcher/pinned.h"
 
 #define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define FEW 16
-#define PINNED_BYTES_MAX (UINT64_C(1024) * 1024)
 
 /* -- how much may come --------------------------------------------------------------------- */
 
@@ -86,26 +86,6 @@ lw_receive_update(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 
 /* -- admit --------------------------------------------------------------------------------- */
 
-/* The oldest messages pin whole fetch buffers: copy those out that a megabyte has passed. */
-static void
-detach_old(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
-{
-    struct lw_delivery *delivery = partition->oldest_pinned;
-    struct lw_broker *broker = delivery->subscription->broker;
-    while (delivery && partition->received_bytes - delivery->pinned_mark > PINNED_BYTES_MAX) {
-        bool is_read = delivery->state == LW_STATE_RUNNING &&
-                       delivery->subscription->engine->ops->reads_in_place;
-        if (!is_read && !delivery->is_detached && !delivery->publishing) {
-            delivery->is_detached = broker->ops->detach(broker, &delivery->message);
-        }
-        struct lw_list *next = delivery->held.next;
-        delivery = next == &partition->held ? NULL
-                                            : LW_CONTAINER(next, struct lw_delivery, held);
-    }
-    partition->oldest_pinned = delivery;
-    (void)dispatcher;
-}
-
 void
 lw_receive_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                  struct lw_partition *partition, struct lw_delivery *delivery)
@@ -125,8 +105,8 @@ lw_receive_begin(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     if (!partition->oldest_pinned) {
         partition->oldest_pinned = delivery;
     } else if (delivery->pinned_mark - partition->oldest_pinned->pinned_mark >
-               PINNED_BYTES_MAX) {
-        detach_old(dispatcher, partition);
+               LW_PINNED_SPAN_BYTES) {
+        lw_pinned_pass(partition);
     }
 }
 
@@ -188,6 +168,7 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
         }
     }
     lw_direct_end(&direct);
+    lw_pinned_note(dispatcher, bytes);
 }
 
 /* -- one batch ----------------------------------------------------------------------------- */
