@@ -13,7 +13,7 @@
 
 void
 lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
-                struct lw_stream *stream, bool may_start)
+                struct lw_stream *stream, uint64_t bytes, bool may_start)
 {
     const struct lw_engine *engine = stream->subscription.engine;
     bool is_on = may_start && engine->direct && !dispatcher->is_observed &&
@@ -28,7 +28,7 @@ lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
     direct->deadline = engine->direct_timeout_ns ? direct->now + engine->direct_timeout_ns
                                                  : LW_NEVER;
     direct->count = 0;
-    direct->bytes = 0;
+    direct->bytes = bytes;
 }
 
 bool
@@ -79,7 +79,7 @@ void
 lw_direct_adopt(struct lw_direct *direct, struct lw_partition *partition,
                 struct lw_delivery *delivery, enum lw_verdict verdict)
 {
-    direct->is_empty = false;
+    lw_direct_leave_out(direct, delivery);
     if (!become_ordinary(direct, partition, delivery)) {
         return;
     }

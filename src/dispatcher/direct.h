@@ -25,16 +25,16 @@ struct lw_direct {
     uint64_t deadline;
     bool is_empty;  /* nothing of the stream is in hand but this batch: no lane is taken */
     uint32_t count; /* done so far */
-    uint64_t bytes;
+    uint64_t bytes; /* of the batch, without those that took the ordinary way */
     struct lw_message *done[LW_RECEIVE_BATCH];
 };
 
 /*
- * Before the batch is charged. may_start: no other stream could be received and chosen before
- * this one.
+ * Before the batch is charged; `bytes` is all of it. may_start: no other stream could be received
+ * and chosen before this one.
  */
 void lw_direct_begin(struct lw_direct *direct, struct lw_dispatcher *dispatcher,
-                     struct lw_stream *stream, bool may_start);
+                     struct lw_stream *stream, uint64_t bytes, bool may_start);
 /* Settles the books of the batch. */
 void lw_direct_end(struct lw_direct *direct);
 /* It said something else than ok: an ordinary delivery from here on. */
@@ -45,6 +45,14 @@ bool
 lw_direct_is_lane_idle(const struct lw_direct *direct, const struct lw_partition *partition,
                        const struct lw_delivery *delivery);
 
+/* This one of the batch is held, beyond it. */
+static inline void
+lw_direct_leave_out(struct lw_direct *direct, const struct lw_delivery *delivery)
+{
+    direct->is_empty = false;
+    direct->bytes -= delivery->message.key.size + delivery->message.value.size;
+}
+
 /* False: it takes the ordinary way, nothing happened. */
 LW_INLINE bool
 lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
@@ -54,7 +62,7 @@ lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
         !lw_offsets_may_pass(&partition->offsets, delivery->message.position) ||
         (__builtin_expect(!direct->is_empty, 0) &&
          !lw_direct_is_lane_idle(direct, partition, delivery))) {
-        direct->is_empty = false;
+        lw_direct_leave_out(direct, delivery);
         return false;
     }
     delivery->subscription = &direct->stream->subscription;
@@ -71,9 +79,7 @@ lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
     if (__builtin_expect(!partition->is_dirty, 0)) {
         lw_settle_mark_dirty(partition);
     }
-    uint64_t bytes = delivery->message.key.size + delivery->message.value.size;
-    direct->bytes += bytes;
-    partition->received_bytes += bytes;
+    partition->received_bytes += delivery->message.key.size + delivery->message.value.size;
     direct->done[direct->count++] = &delivery->message;
     return true;
 }

@@ -148,10 +148,10 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
 {
     struct lw_direct direct;
     uint64_t bytes = 0;
-    lw_direct_begin(&direct, dispatcher, stream, may_start_directly(dispatcher, stream));
     for (uint32_t i = 0; i < count; i++) {
         bytes += messages[i]->key.size + messages[i]->value.size;
     }
+    lw_direct_begin(&direct, dispatcher, stream, bytes, may_start_directly(dispatcher, stream));
     stream->counters.received_bytes += bytes;
     dispatcher->held_count += count;
     lw_limits_charge(&stream->subscription.limits, count, bytes);
