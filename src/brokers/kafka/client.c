@@ -115,6 +115,20 @@ set_prefetch(struct lw_kafka_client *client, rd_kafka_conf_t *conf, int64_t kbyt
     return LW_STATUS_OK;
 }
 
+/*
+ * From 2.1.0 on a batch that ends with the end of a partition leaves the client one offset too far,
+ * and after a cooperative rebalance it fetches there: out of range, or past a message. Without
+ * these events only the tail behind control records stays uncommitted.
+ */
+static void
+renounce_ends(rd_kafka_conf_t *conf)
+{
+    char reason[256];
+    if (rd_kafka_version() >= 0x02010000) {
+        (void)rd_kafka_conf_set(conf, "enable.partition.eof", "false", reason, sizeof reason);
+    }
+}
+
 static rd_kafka_conf_t *
 configure(struct lw_kafka_client *client, int64_t kbytes, struct lw_error *ret_error)
 {
@@ -133,6 +147,9 @@ configure(struct lw_kafka_client *client, int64_t kbytes, struct lw_error *ret_e
     size_t size = sizeof strategy;
     (void)rd_kafka_conf_get(conf, "partition.assignment.strategy", strategy, &size);
     client->is_cooperative = strstr(strategy, "cooperative") != NULL;
+    if (client->is_cooperative) {
+        renounce_ends(conf);
+    }
     client->max_poll_interval_ms = number_of(conf, "max.poll.interval.ms", 300000);
     rd_kafka_conf_set_opaque(conf, client);
     return conf;
