@@ -243,6 +243,10 @@ void lw_assignment_wait_for_memory(struct lw_dispatcher *dispatcher);
 /* The window moved: stashed deliveries may go on. */
 void lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *partition);
 
+/* -- view.c -- */
+/* What the headers say of where the message first appeared, and of its retries. */
+void lw_view_read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin);
+
 /* -- shutdown.c -- */
 void lw_shutdown_init(struct lw_dispatcher *dispatcher);
 void lw_shutdown_step(struct lw_dispatcher *dispatcher);

@@ -52,19 +52,11 @@ struct lw_publishing {
 
 /* -- origin ---------------------------------------------------------------------------------- */
 
-static void
-read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin)
-{
-    size_t count = 0;
-    const struct lw_header *headers = lw_delivery_headers(delivery, &count);
-    lw_origin_read(lw_stream_of(delivery)->family, headers, count, ret_origin);
-}
-
 uint32_t
 lw_publish_retries(const struct lw_delivery *delivery)
 {
     struct lw_origin origin;
-    read_origin(delivery, &origin);
+    lw_view_read_origin(delivery, &origin);
     if (origin.is_malformed) {
         lw_host_log(lw_stream_of(delivery)->dispatcher->host, LW_LOG_WARN, "retries.malformed",
                     "the retry count in the headers cannot be read and counts as 0",

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "dispatcher/dispatcher.h"
 
-static void
-read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin)
+void
+lw_view_read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin)
 {
     size_t count = 0;
     const struct lw_header *headers = lw_delivery_headers(delivery, &count);
@@ -23,7 +23,7 @@ uint32_t
 lw_delivery_retries(const struct lw_delivery *delivery)
 {
     struct lw_origin origin;
-    read_origin(delivery, &origin);
+    lw_view_read_origin(delivery, &origin);
     return origin.retries;
 }
 
@@ -31,7 +31,7 @@ size_t
 lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
     struct lw_origin origin;
-    read_origin(delivery, &origin);
+    lw_view_read_origin(delivery, &origin);
     if (!origin.message_id.data) {
         return lw_origin_message_id(lw_stream_of(delivery)->link->broker->name,
                                     delivery->partition->topic, delivery->partition->number,

@@ -366,10 +366,7 @@ an_uncharged_run_goes_back_to_the_head_of_its_lane(void **state)
     struct world world;
     (void)state;
     struct lw_subscription_options options = world_options("orders", 1);
-    world_init(&world, 2, NULL);
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 2, &options);
     world_send(&world, "orders", 0, "k", 2);
     world_turn(&world);
     for (int i = 0; i < 10; i++) {

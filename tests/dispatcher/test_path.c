@@ -16,11 +16,8 @@ a_message_is_handled_and_committed(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 1, &options);
     world_send(&world, "orders", 0, "k", 1);
     world_turn(&world);
     assert_string_equal(world_name(&world, 0), "orders/0/0");
@@ -87,11 +84,8 @@ one_message_of_a_key_runs_at_a_time_and_in_order(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 8, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 8, &options);
     world_send(&world, "orders", 0, "a", 3);
     world_send(&world, "orders", 0, "b", 1);
     world_turn(&world);
@@ -108,12 +102,9 @@ a_retry_in_place_keeps_its_lane_and_frees_its_slot(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.retry.in_place_backoff.jitter_ms = 0;
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 1, &options);
     world_send(&world, "orders", 0, "a", 2);
     world_send(&world, "orders", 0, "b", 1);
     world_turn(&world);
@@ -134,12 +125,9 @@ the_lane_that_blocks_a_commit_goes_first(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.retry.in_place_backoff = (struct lw_backoff_options){ 10, 1, 10, 0 };
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 1, &options);
     world_send(&world, "orders", 0, "a", 1);
     world_send(&world, "orders", 0, "b", 1);
     world_send(&world, "orders", 0, "c", 1);
@@ -157,12 +145,9 @@ nothing_above_the_first_unfinished_is_committed(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 10, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.ordering = LW_ORDERING_NONE;
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 10, &options);
     world_send(&world, "orders", 0, NULL, 10);
     world_turn(&world);
     world_finish(&world, 0, LW_OK);
@@ -222,11 +207,8 @@ a_null_key_is_a_lane_of_its_own_apart_from_the_empty_key(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 8, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 8, &options);
     world_send(&world, "orders", 0, NULL, 2);
     world_send(&world, "orders", 0, "", 2);
     world_turn(&world);
@@ -241,13 +223,10 @@ a_subscription_never_exceeds_its_own_concurrency(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 8, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.ordering = LW_ORDERING_NONE;
     options.concurrency = 2;
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 8, &options);
     world_send(&world, "orders", 0, NULL, 20);
     world_turn(&world);
     assert_int_equal(world.running_count, 2);
@@ -281,14 +260,11 @@ receiving_stops_at_the_limit_and_resumes_below_70_percent(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 100, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.ordering = LW_ORDERING_NONE;
     options.max_in_flight = 20;
     options.profile = LW_PROFILE_THROUGHPUT;
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 100, &options);
     world_send(&world, "orders", 0, NULL, 100);
     world_turn(&world);
     const struct lw_limits *limits = &world.dispatcher.streams[0]->subscription.limits;
@@ -360,11 +336,8 @@ a_paused_subscription_runs_nothing_and_goes_on_when_resumed(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 1, &options);
     lw_dispatcher_pause(&world.dispatcher, world.dispatcher.streams[0], true);
     world_send(&world, "orders", 0, "k", 1);
     world_pass(&world, 1000);
@@ -428,12 +401,9 @@ a_handler_that_reads_sees_every_field(void **state)
     struct world world;
     char id[64];
     (void)state;
-    world_init(&world, 1, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.pipeline = "shop";
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 1, &options);
     struct lw_header header = { lw_bytes_of("trace"), lw_bytes_of("1") };
     struct lw_memory_item item = lw_memory_item_of("orders", "key", "value");
     item.headers = &header;
@@ -537,12 +507,9 @@ a_message_that_blocks_commits_for_long_is_said_once(void **state)
 {
     struct world world;
     (void)state;
-    world_init(&world, 2, NULL);
     struct lw_subscription_options options = world_options("orders", 1);
     options.ordering = LW_ORDERING_NONE;
-    world_topic(&world, "orders", 1);
-    world_add(&world, &options);
-    world_start(&world);
+    world_begin_one(&world, 2, &options);
     world_send(&world, "orders", 0, NULL, 100);
     world_turn(&world);
     for (int i = 0; i < 20; i++) {

@@ -195,6 +195,16 @@ world_start(struct world *world)
 }
 
 void
+world_begin_one(struct world *world, uint32_t slots,
+                const struct lw_subscription_options *options)
+{
+    world_init(world, slots, NULL);
+    world_topic(world, options->topic, 1);
+    world_add(world, options);
+    world_start(world);
+}
+
+void
 world_send(struct world *world, const char *topic, int32_t partition, const char *key,
            uint32_t count)
 {

@@ -47,6 +47,9 @@ struct lw_subscription_options world_options(const char *topic, int32_t priority
 void world_add(struct world *world, const struct lw_subscription_options *options);
 void world_topic(struct world *world, const char *topic, int32_t partitions);
 void world_start(struct world *world);
+/* All of these: one topic of one partition and one subscription, started. */
+void world_begin_one(struct world *world, uint32_t slots,
+                     const struct lw_subscription_options *options);
 /* Publishes values "0".."count-1" under one key (NULL: none) to a partition (-1: by key). */
 void world_send(struct world *world, const char *topic, int32_t partition, const char *key,
                 uint32_t count);
