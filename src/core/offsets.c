@@ -5,8 +5,8 @@
  * Outside [base, next) every bit of the ring is clear: a position is cleared when the base passes
  * it, so opening one never has to. The ring is a power of two of at least 64 positions, hence a
  * word of the ring always holds 64 neighbours; only the word of the base may hold two ranges
- * (positions from base up, and positions next to `next` a whole ring later). `window_max` is
- * rounded down to a power of two, not under 64. Loop thread. A sorted set of open positions was
+ * (positions from base up, and positions next to `next` a whole ring later). The window is
+ * exact: the ring is the power of two that holds it. Loop thread. A sorted set of open positions was
  * rejected: it costs 20 times as much for each completion.
  */
 #include "core/offsets.h"
@@ -29,7 +29,7 @@ static uint64_t
 ring_max(const struct lw_offsets *offsets)
 {
     uint64_t size = WORD_BITS;
-    while (size * 2 <= offsets->window_max) {
+    while (size < offsets->window_max) {
         size *= 2;
     }
     return size;
@@ -59,7 +59,9 @@ bits_within(int64_t word, int64_t from, int64_t to)
 void
 lw_offsets_init(struct lw_offsets *offsets, int64_t start, uint32_t window_max)
 {
-    *offsets = (struct lw_offsets){ .base = start, .next = start, .window_max = window_max };
+    *offsets = (struct lw_offsets){ .base = start,
+                                    .next = start,
+                                    .window_max = window_max > 0 ? window_max : 1 };
     if (start < 0) {
         offsets->base = -1;
         offsets->next = -1;
@@ -116,6 +118,7 @@ resize_ring(struct lw_offsets *offsets, uint64_t size)
     lw_free(offsets->bits);
     offsets->bits = bits;
     offsets->mask = size - 1;
+    offsets->reach = size < offsets->window_max ? size - 1 : offsets->window_max - 1;
     return true;
 }
 
@@ -132,11 +135,11 @@ reserve(struct lw_offsets *offsets, int64_t end)
 {
     uint64_t needed = (uint64_t)(end - offsets->base);
     uint64_t size = offsets->mask + 1;
+    if (needed > offsets->window_max) {
+        return LW_STATUS_AGAIN;
+    }
     if (needed <= size) {
         return LW_STATUS_OK;
-    }
-    if (needed > ring_max(offsets)) {
-        return LW_STATUS_AGAIN;
     }
     while (size < needed) {
         size *= 2;
@@ -223,7 +226,7 @@ bool
 lw_offsets_is_full(struct lw_offsets *offsets)
 {
     move_base(offsets);
-    return span(offsets) >= ring_max(offsets);
+    return span(offsets) >= offsets->window_max;
 }
 
 uint64_t

@@ -22,6 +22,7 @@
 struct lw_offsets {
     uint64_t *bits;       /* NULL until the first position that is opened */
     uint64_t mask;        /* ring size in positions - 1, a power of two >= 64 less one */
+    uint64_t reach;       /* how far from base a position fits: within ring and window */
     int64_t base;         /* all below is done (or was never ours) */
     int64_t next;         /* the next position that may be opened; base <= next */
     uint64_t open;        /* opened and not done */
@@ -43,7 +44,7 @@ static inline enum lw_status
 lw_offsets_open(struct lw_offsets *offsets, int64_t position)
 {
     if (__builtin_expect(position == offsets->next && offsets->bits != NULL &&
-                             (uint64_t)(position - offsets->base) <= offsets->mask,
+                             (uint64_t)(position - offsets->base) <= offsets->reach,
                          1)) {
         offsets->next = position + 1;
         offsets->open++;
@@ -79,7 +80,7 @@ static inline bool
 lw_offsets_may_pass(const struct lw_offsets *offsets, int64_t position)
 {
     return position == offsets->next && offsets->bits != NULL &&
-           (uint64_t)(position - offsets->base) <= offsets->mask;
+           (uint64_t)(position - offsets->base) <= offsets->reach;
 }
 
 /* Opens and completes the next position at once, after lw_offsets_may_pass said so. */
