@@ -226,6 +226,11 @@ struct lw_broker_ops {
                                        const struct lw_message *message, size_t *ret_count);
     void (*times)(struct lw_broker *broker, const struct lw_message *message,
                   struct lw_message_times *ret_times);
+    /*
+     * Writes where the message lies in its partition, for its identity, such as "12:7:3". NULL:
+     * it is the position in decimal.
+     */
+    void (*place)(const struct lw_message *message, char *out, size_t size);
 
     /* The partitions of that generation are given up: nothing of it is used any more. */
     void (*revoke_done)(struct lw_broker *broker, uint64_t generation);

@@ -175,6 +175,18 @@ lw_stream_of(const struct lw_delivery *delivery)
     return LW_CONTAINER(delivery->subscription, struct lw_stream, subscription);
 }
 
+/* What the identity says for the position: `out`, filled by the broker, or NULL for the number. */
+static inline const char *
+lw_stream_place(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    const struct lw_broker *broker = lw_stream_of(delivery)->link->broker;
+    if (!broker->ops->place) {
+        return NULL;
+    }
+    broker->ops->place(&delivery->message, out, size);
+    return out;
+}
+
 static inline void
 lw_history_note(struct lw_dispatcher *dispatcher, enum lw_history_kind kind,
                 const struct lw_delivery *delivery, int detail, int action)

@@ -33,9 +33,16 @@ lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t siz
     struct lw_origin origin;
     lw_view_read_origin(delivery, &origin);
     if (!origin.message_id.data) {
-        return lw_origin_message_id(lw_stream_of(delivery)->link->broker->name,
-                                    delivery->partition->topic, delivery->partition->number,
-                                    delivery->message.position, out, size);
+        char place[LW_PLACE_BYTES];
+        const struct lw_broker *broker = lw_stream_of(delivery)->link->broker;
+        const struct lw_origin_facts facts = {
+            .broker = broker->name,
+            .topic = delivery->partition->topic,
+            .partition = delivery->partition->number,
+            .position = delivery->message.position,
+            .place = lw_stream_place(delivery, place, sizeof(place)),
+        };
+        return lw_origin_message_id(&facts, out, size);
     }
     if (size > 0) {
         size_t kept = origin.message_id.size < size ? origin.message_id.size : size - 1;

@@ -137,25 +137,23 @@ write_encoded(struct writer *writer, const char *text)
     }
 }
 
-/* Four arguments are the place, two the buffer. NOLINTBEGIN(readability-function-size) */
 size_t
-lw_origin_message_id(const char *broker, const char *topic, int32_t partition, int64_t position,
-                     char *out, size_t size)
+lw_origin_message_id(const struct lw_origin_facts *facts, char *out, size_t size)
 {
-    char place[48];
-    (void)snprintf(place, sizeof(place), "/%ld/%lld", (long)partition, (long long)position);
+    char number[LW_PLACE_BYTES];
     struct writer writer = { .out = out, .size = size };
-    write_text(&writer, broker);
+    write_text(&writer, facts->broker);
     write_char(&writer, '/');
-    write_encoded(&writer, topic);
-    write_text(&writer, place);
+    write_encoded(&writer, facts->topic);
+    (void)snprintf(number, sizeof(number), "/%ld/", (long)facts->partition);
+    write_text(&writer, number);
+    (void)snprintf(number, sizeof(number), "%lld", (long long)facts->position);
+    write_text(&writer, facts->place ? facts->place : number);
     if (size > 0) {
         out[writer.length < size ? writer.length : size - 1] = '\0';
     }
     return writer.length;
 }
-
-/* NOLINTEND(readability-function-size) */
 
 bool
 lw_origin_is_allowed(struct lw_bytes topic, const char *const *patterns, size_t count)

@@ -42,6 +42,7 @@ struct lw_origin_facts {
     const char *topic; /* where this message was consumed now */
     int32_t partition;
     int64_t position;
+    const char *place; /* what the identity says for the position; NULL: the number */
     uint64_t generation;
     int64_t timestamp_ms;
     uint32_t attempt; /* runs here */
@@ -76,9 +77,10 @@ bool lw_origin_build_reply(const struct lw_header *own, size_t own_count,
                            const struct lw_header *from, size_t count,
                            struct lw_headers *ret_headers);
 
+enum { LW_PLACE_BYTES = 64 }; /* of a broker's own text for a position */
+
 /* Writes BROKER/TOPIC/PARTITION/POSITION, the topic percent-encoded; returns the length. */
-size_t lw_origin_message_id(const char *broker, const char *topic, int32_t partition,
-                            int64_t position, char *out, size_t size);
+size_t lw_origin_message_id(const struct lw_origin_facts *facts, char *out, size_t size);
 /* May a header choose this dead-letter topic? */
 bool lw_origin_is_allowed(struct lw_bytes topic, const char *const *patterns, size_t count);
 

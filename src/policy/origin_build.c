@@ -192,15 +192,13 @@ static void
 add_identity(struct build *build, const char *name)
 {
     const struct lw_origin_facts *facts = build->facts;
-    size_t length = lw_origin_message_id(facts->broker, facts->topic, facts->partition,
-                                         facts->position, NULL, 0);
+    size_t length = lw_origin_message_id(facts, NULL, 0);
     char *text = lw_alloc(length + 1);
     if (text == NULL) {
         build->out->is_failed = true;
         return;
     }
-    lw_origin_message_id(facts->broker, facts->topic, facts->partition, facts->position, text,
-                         length + 1);
+    lw_origin_message_id(facts, text, length + 1);
     add_text(build, name, text);
     lw_free(text);
 }

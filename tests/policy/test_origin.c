@@ -214,18 +214,24 @@ identity_names_broker_topic_partition_and_position(void **state)
         const char *topic;
         int32_t partition;
         int64_t position;
+        const char *place;
         const char *expected;
     } cases[] = {
-        { "orders", 3, 42, "main/orders/3/42" },
-        { "orders_live.high-1~", 0, 0, "main/orders_live.high-1~/0/0" },
-        { "persistent://public/default/a b", -1, INT64_MAX,
+        { "orders", 3, 42, NULL, "main/orders/3/42" },
+        { "orders", 3, 42, "12:7:3", "main/orders/3/12:7:3" },
+        { "orders_live.high-1~", 0, 0, NULL, "main/orders_live.high-1~/0/0" },
+        { "persistent://public/default/a b", -1, INT64_MAX, NULL,
           "main/persistent%3A%2F%2Fpublic%2Fdefault%2Fa%20b/-1/9223372036854775807" },
-        { "\xc3\xa9%", INT32_MAX, 7, "main/%C3%A9%25/2147483647/7" },
+        { "\xc3\xa9%", INT32_MAX, 7, NULL, "main/%C3%A9%25/2147483647/7" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char out[128];
-        size_t length = lw_origin_message_id("main", cases[i].topic, cases[i].partition,
-                                             cases[i].position, out, sizeof(out));
+        const struct lw_origin_facts facts = { .broker = "main",
+                                               .topic = cases[i].topic,
+                                               .partition = cases[i].partition,
+                                               .position = cases[i].position,
+                                               .place = cases[i].place };
+        size_t length = lw_origin_message_id(&facts, out, sizeof(out));
         assert_string_equal(out, cases[i].expected);
         assert_int_equal(length, strlen(cases[i].expected));
     }
@@ -236,10 +242,13 @@ identity_that_does_not_fit_is_cut_and_tells_its_length(void **state)
 {
     (void)state;
     char out[8] = "xxxxxxx";
-    assert_int_equal(lw_origin_message_id("main", "orders", 3, 42, NULL, 0), 16);
-    assert_int_equal(lw_origin_message_id("main", "orders", 3, 42, out, sizeof(out)), 16);
+    const struct lw_origin_facts facts = {
+        .broker = "main", .topic = "orders", .partition = 3, .position = 42
+    };
+    assert_int_equal(lw_origin_message_id(&facts, NULL, 0), 16);
+    assert_int_equal(lw_origin_message_id(&facts, out, sizeof(out)), 16);
     assert_string_equal(out, "main/or");
-    assert_int_equal(lw_origin_message_id("main", "orders", 3, 42, out, 1), 16);
+    assert_int_equal(lw_origin_message_id(&facts, out, 1), 16);
     assert_string_equal(out, "");
 }
 
