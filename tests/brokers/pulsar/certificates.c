@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elliptic keys, since they are made in a moment. */
+/*
+ * Keys are elliptic, since those are made in a moment, and files lie in a folder under /tmp that
+ * the end removes.
+ */
 #include "tests/brokers/pulsar/certificates.h"
 
 #include "tests/support/test.h"

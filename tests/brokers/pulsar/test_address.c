@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Service URLs, what is said about wrong ones, and the rotation over several hosts. */
+/*
+ * Service URLs and their canonical form, what is said about wrong ones (and never shown of them),
+ * the address of the admin API, and the rotation over several hosts.
+ */
 #include "tests/support/test.h"
 
 #include <string.h>
