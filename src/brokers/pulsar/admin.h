@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Topics through the broker's admin API (HTTP), for the command: these two block up to the
+ * time-out, as describe_topics and create_topics of the broker's table say. libcurl is loaded on
+ * first use.
+ */
+#ifndef LW_BROKERS_PULSAR_ADMIN_H
+#define LW_BROKERS_PULSAR_ADMIN_H
+
+#include <laneway/plugin.h>
+
+#include "brokers/pulsar/client.h"
+
+/* `url`: the option admin_url, or NULL: made from the service's address. */
+enum lw_status lw_pulsar_admin_describe(struct lw_pulsar_client *client, const char *url,
+                                        struct lw_topic_info *topics, size_t n,
+                                        int64_t timeout_ms, struct lw_error *ret_error);
+enum lw_status lw_pulsar_admin_create(struct lw_pulsar_client *client, const char *url,
+                                      struct lw_topic_info *topics, size_t n,
+                                      int64_t timeout_ms, struct lw_error *ret_error);
+
+#endif
