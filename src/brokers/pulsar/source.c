@@ -435,6 +435,9 @@ read_options(struct lw_pulsar_source *source, const struct lw_source_options *op
     source->options.receiver_queue_size = options->receiver_queue_size;
     enum lw_status status = lw_pulsar_options_read_consumer(
         &source->options, source->properties.items, source->properties.count, ret_error);
+    if (status == LW_STATUS_OK) {
+        status = lw_pulsar_options_check_consumer(&source->options, ret_error);
+    }
     if (status != LW_STATUS_OK) {
         return status;
     }
