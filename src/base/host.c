@@ -131,6 +131,38 @@ lw_host_want_turn(struct lw_host *host)
     wake(host);
 }
 
+bool
+lw_host_resolve(struct lw_host *host, struct lw_resolve *resolve, const char *name,
+                lw_resolve_fn fn)
+{
+    lw_assert(!resolve->fn);
+    resolve->fn = fn;
+    resolve->job = NULL;
+    if (!host->ops->resolve || !host->ops->resolve(host, resolve, name)) {
+        resolve->fn = NULL;
+        return false;
+    }
+    return true;
+}
+
+void
+lw_host_resolve_cancel(struct lw_host *host, struct lw_resolve *resolve)
+{
+    if (resolve->fn) {
+        resolve->fn = NULL;
+        host->ops->unresolve(host, resolve);
+    }
+}
+
+void
+lw_resolve_answer(struct lw_resolve *resolve, const struct addrinfo *addresses,
+                  const char *failure)
+{
+    lw_resolve_fn fn = resolve->fn;
+    resolve->fn = NULL;
+    fn(resolve, addresses, failure);
+}
+
 void
 lw_letter_init(struct lw_letter *letter, void (*fn)(struct lw_letter *))
 {

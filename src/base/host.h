@@ -49,6 +49,20 @@ struct lw_letter {
  */
 typedef void (*lw_watch_fn)(int fd, int events, void *user);
 
+/*
+ * A name that is being looked up; owned by who asks, begins as zeros. The answer comes later, once,
+ * and lives during the call: addresses of stream sockets (struct addrinfo, without a port), or
+ * NULL and why.
+ */
+struct addrinfo;
+struct lw_resolve;
+typedef void (*lw_resolve_fn)(struct lw_resolve *resolve, const struct addrinfo *addresses,
+                              const char *failure);
+struct lw_resolve {
+    lw_resolve_fn fn; /* NULL: idle */
+    void *job;        /* the host's */
+};
+
 struct lw_host_ops {
     int64_t (*wall_ms)(struct lw_host *host);  /* ms since 1970 */
     uint64_t (*refresh)(struct lw_host *host); /* reads the clock into host->now, returns it */
@@ -57,6 +71,9 @@ struct lw_host_ops {
     void (*rewatch)(struct lw_watch *watch, int events); /* 0 pauses it */
     void (*unwatch)(struct lw_watch *watch); /* no call after this; does not close fd */
     void (*wake)(struct lw_host *host); /* a turn is wanted, said between turns; may be NULL */
+    /* Asks for the addresses of a name, off the loop thread; false: it cannot. May be NULL. */
+    bool (*resolve)(struct lw_host *host, struct lw_resolve *resolve, const char *name);
+    void (*unresolve)(struct lw_host *host, struct lw_resolve *resolve); /* no call after it */
 };
 
 struct lw_host {
@@ -98,6 +115,17 @@ void lw_letter_init(struct lw_letter *letter, void (*fn)(struct lw_letter *));
  * once its fn is called, and its memory must stay until then.
  */
 bool lw_host_post(struct lw_host *host, struct lw_letter *letter);
+
+/*
+ * Looks a name up without blocking. False: not under way (no memory, or this host knows no names),
+ * and `fn` is not called.
+ */
+bool lw_host_resolve(struct lw_host *host, struct lw_resolve *resolve, const char *name,
+                     lw_resolve_fn fn);
+void lw_host_resolve_cancel(struct lw_host *host, struct lw_resolve *resolve); /* or idle */
+/* For hosts: gives the answer. */
+void lw_resolve_answer(struct lw_resolve *resolve, const struct addrinfo *addresses,
+                       const char *failure);
 
 /*
  * One turn without sleeping: timers, mail, deferred work, turn hooks. Returns when the next turn

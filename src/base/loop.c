@@ -12,6 +12,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -40,6 +41,7 @@ struct lw_loop {
     uint64_t hooks_due;       /* what the hooks of the last turn want */
     uint64_t armed;           /* what the timerfd is set to; 0: it has fired, LW_NEVER: off */
     uint32_t watch_count;
+    uint32_t lookup_count; /* names that are being looked up by a thread of libuv */
     bool is_stopped;
     bool is_fresh;     /* host.now was read since the last sleep */
     bool is_signalled; /* the eventfd is readable by our own hand */
@@ -173,6 +175,61 @@ unwatch_fd(struct lw_watch *watch)
     uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
 }
 
+/* -- Names ------------------------------------------------------------------------------------- */
+
+struct name_lookup {
+    uv_getaddrinfo_t request;
+    struct lw_loop *loop;
+    struct lw_resolve *resolve; /* NULL: nobody waits any more */
+};
+
+static void
+on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+{
+    struct name_lookup *lookup = LW_CONTAINER(request, struct name_lookup, request);
+    struct lw_loop *loop = lookup->loop;
+    struct lw_resolve *resolve = lookup->resolve;
+    lw_free(lookup);
+    loop->lookup_count--;
+    if (!loop->is_fresh) {
+        refresh(&loop->host);
+    }
+    if (resolve) {
+        const char *failure = status != 0 || !addresses ? uv_strerror(status) : NULL;
+        lw_resolve_answer(resolve, failure ? NULL : addresses, failure);
+    }
+    uv_freeaddrinfo(addresses);
+}
+
+static bool
+resolve_name(struct lw_host *host, struct lw_resolve *resolve, const char *name)
+{
+    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+    struct name_lookup *lookup = lw_alloc(sizeof *lookup);
+    if (!lookup) {
+        return false;
+    }
+    lookup->loop = loop_of(host);
+    lookup->resolve = resolve;
+    if (uv_getaddrinfo(&lookup->loop->uv, &lookup->request, on_resolved, name, NULL, &hints)) {
+        lw_free(lookup);
+        return false;
+    }
+    resolve->job = lookup;
+    lookup->loop->lookup_count++;
+    return true;
+}
+
+/* The thread may be in the middle of it: its answer is then thrown away. */
+static void
+unresolve_name(struct lw_host *host, struct lw_resolve *resolve)
+{
+    struct name_lookup *lookup = resolve->job;
+    (void)host;
+    lookup->resolve = NULL;
+    (void)uv_cancel((uv_req_t *)&lookup->request);
+}
+
 static const struct lw_host_ops loop_ops = {
     .wall_ms = wall_ms,
     .refresh = refresh,
@@ -180,6 +237,8 @@ static const struct lw_host_ops loop_ops = {
     .rewatch = rewatch_fd,
     .unwatch = unwatch_fd,
     .wake = wake,
+    .resolve = resolve_name,
+    .unresolve = unresolve_name,
 };
 
 /* -- Waking ------------------------------------------------------------------------------------ */
@@ -395,6 +454,9 @@ lw_loop_destroy(struct lw_loop *loop)
     uv_close((uv_handle_t *)&loop->deadline.poll, NULL);
     uv_run(&loop->uv, UV_RUN_NOWAIT);
     lw_assert(loop->watch_count == 0);
+    while (loop->lookup_count > 0) { /* threads of libuv hold them; the system's time-out ends */
+        uv_run(&loop->uv, UV_RUN_ONCE);
+    }
     close_uv(loop);
     close_fd(loop->wake.fd);
     close_fd(loop->deadline.fd);

@@ -7,8 +7,15 @@
  */
 #include "tests/support/virtual_host.h"
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/alloc.h"
 
 enum { TURNS_MAX = 100000 };
 
@@ -24,28 +31,149 @@ refresh(struct lw_host *host)
     return host->now;
 }
 
+static struct virtual_host *
+virtual_of(struct lw_host *host)
+{
+    return LW_CONTAINER(host, struct virtual_host, host);
+}
+
+/* -- Descriptors ------------------------------------------------------------------------------- */
+
+struct lw_watch {
+    struct lw_list link;
+    int fd;
+    int events;
+    lw_watch_fn fn;
+    void *user;
+};
+
 static struct lw_watch *
 watch(struct lw_host *host, int fd, int events, lw_watch_fn fn, void *user)
 {
-    (void)host;
-    (void)fd;
-    (void)events;
-    (void)fn;
-    (void)user;
-    return NULL;
+    struct lw_watch *watched = lw_alloc(sizeof *watched);
+    if (watched) {
+        *watched = (struct lw_watch){ .fd = fd, .events = events, .fn = fn, .user = user };
+        lw_list_push(&virtual_of(host)->watches, &watched->link);
+    }
+    return watched;
 }
 
 static void
 rewatch(struct lw_watch *watched, int events)
 {
-    (void)watched;
-    (void)events;
+    watched->events = events;
 }
 
 static void
 unwatch(struct lw_watch *watched)
 {
-    (void)watched;
+    lw_list_remove(&watched->link);
+    lw_free(watched);
+}
+
+static int
+ready_events(const struct lw_watch *watched)
+{
+    struct pollfd look = { .fd = watched->fd };
+    look.events |= watched->events & LW_READABLE ? POLLIN : 0;
+    look.events |= watched->events & LW_WRITABLE ? POLLOUT : 0;
+    if (watched->events == 0 || poll(&look, 1, 0) != 1) {
+        return 0;
+    }
+    int events = look.revents & (POLLERR | POLLNVAL) ? LW_READABLE | LW_WRITABLE : 0;
+    events |= look.revents & (POLLIN | POLLHUP) ? LW_READABLE : 0;
+    events |= look.revents & POLLOUT ? LW_WRITABLE : 0;
+    return events;
+}
+
+/* Calls those that are ready, each once; a marker walks, since watches come and go meanwhile. */
+static bool
+look_at_watches(struct virtual_host *virtual_host)
+{
+    bool any = false;
+    struct lw_list marker;
+    lw_list_push_front(&virtual_host->watches, &marker);
+    while (marker.next != &virtual_host->watches) {
+        struct lw_list *node = marker.next;
+        lw_list_remove(&marker);
+        lw_list_insert(node->next, &marker);
+        struct lw_watch *watched = LW_CONTAINER(node, struct lw_watch, link);
+        int events = ready_events(watched);
+        if (events) {
+            any = true;
+            watched->fn(watched->fd, events, watched->user);
+        }
+    }
+    lw_list_remove(&marker);
+    return any;
+}
+
+/* -- Names --------------------------------------------------------------------------------------- */
+
+struct name_lookup {
+    struct lw_list link;
+    struct lw_deferred deferred;
+    struct lw_resolve *resolve;
+    const struct virtual_name *name; /* NULL: unknown */
+};
+
+static void
+drop_lookup(struct name_lookup *lookup)
+{
+    lw_list_remove(&lookup->link);
+    lw_deferred_cancel(&lookup->deferred);
+    lw_free(lookup);
+}
+
+static void
+answer_lookup(struct lw_deferred *deferred)
+{
+    struct name_lookup *lookup = LW_CONTAINER(deferred, struct name_lookup, deferred);
+    struct lw_resolve *resolve = lookup->resolve;
+    const struct virtual_name *name = lookup->name;
+    struct sockaddr_in addresses[VIRTUAL_NAME_ADDRESSES_MAX] = { { 0 } };
+    struct addrinfo infos[VIRTUAL_NAME_ADDRESSES_MAX] = { { 0 } };
+    drop_lookup(lookup);
+    for (int i = 0; name && i < VIRTUAL_NAME_ADDRESSES_MAX && name->addresses[i]; i++) {
+        addresses[i].sin_family = AF_INET;
+        inet_pton(AF_INET, name->addresses[i], &addresses[i].sin_addr);
+        infos[i] = (struct addrinfo){ .ai_family = AF_INET,
+                                      .ai_socktype = SOCK_STREAM,
+                                      .ai_addr = (struct sockaddr *)&addresses[i],
+                                      .ai_addrlen = sizeof addresses[i] };
+        if (i > 0) {
+            infos[i - 1].ai_next = &infos[i];
+        }
+    }
+    lw_resolve_answer(resolve, name ? infos : NULL, name ? NULL : "unknown name");
+}
+
+static bool
+resolve_name(struct lw_host *host, struct lw_resolve *resolve, const char *name)
+{
+    struct name_lookup *lookup = lw_alloc(sizeof *lookup);
+    if (!lookup) {
+        return false;
+    }
+    lookup->resolve = resolve;
+    resolve->job = lookup;
+    lw_list_push(&virtual_of(host)->lookups, &lookup->link);
+    lw_deferred_init(&lookup->deferred, answer_lookup);
+    const struct virtual_name *row = virtual_of(host)->names;
+    for (; row && row->name && !lookup->name; row++) {
+        lookup->name = strcmp(row->name, name) == 0 ? row : NULL;
+    }
+    if (!lookup->name || lookup->name->addresses[0]) {
+        lw_host_defer(host, &lookup->deferred);
+    }
+    return true;
+}
+
+static void
+unresolve_name(struct lw_host *host, struct lw_resolve *resolve)
+{
+    (void)host;
+    drop_lookup(resolve->job);
 }
 
 static const struct lw_host_ops ops = {
@@ -54,12 +182,16 @@ static const struct lw_host_ops ops = {
     .watch = watch,
     .rewatch = rewatch,
     .unwatch = unwatch,
+    .resolve = resolve_name,
+    .unresolve = unresolve_name,
 };
 
 void
 virtual_host_init(struct virtual_host *virtual_host, uint64_t seed)
 {
     *virtual_host = (struct virtual_host){ .due = VIRTUAL_START };
+    lw_list_init(&virtual_host->watches);
+    lw_list_init(&virtual_host->lookups);
     lw_host_init(&virtual_host->host, &ops, VIRTUAL_START, seed ? seed : 1, -1);
 }
 
@@ -68,8 +200,9 @@ virtual_host_settle(struct virtual_host *virtual_host)
 {
     for (int i = 0; i < TURNS_MAX; i++) {
         virtual_host->turns++;
+        bool is_busy = look_at_watches(virtual_host);
         virtual_host->due = lw_host_turn(&virtual_host->host);
-        if (virtual_host->due > virtual_host->host.now) {
+        if (!is_busy && virtual_host->due > virtual_host->host.now) {
             return;
         }
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A host with a moved clock: time stands still until a test moves it, and then jumps from one
- * deadline to the next, so that an hour of waiting costs nothing and every run is the same. It
- * watches no descriptors; handlers on threads need the real loop.
+ * deadline to the next, so that an hour of waiting costs nothing and every run is the same.
+ * Descriptors are real: a turn looks at them without sleeping, so peers in the same process (over
+ * loopback or a socket pair) work with the moved clock. Names are those that the test gives;
+ * handlers on threads need the real loop.
  */
 #ifndef TESTS_SUPPORT_VIRTUAL_HOST_H
 #define TESTS_SUPPORT_VIRTUAL_HOST_H
@@ -12,8 +14,19 @@
 #define VIRTUAL_START (1000000 * LW_MS)        /* monotonic ns at which it begins */
 #define VIRTUAL_WALL_MS INT64_C(1700000000000) /* wall clock at that time */
 
+enum { VIRTUAL_NAMES_MAX = 8, VIRTUAL_NAME_ADDRESSES_MAX = 4 };
+
+/* A name and the addresses (of IP version 4) that a look-up gives, in this order. */
+struct virtual_name {
+    const char *name;
+    const char *addresses[VIRTUAL_NAME_ADDRESSES_MAX]; /* ends with NULL; none: never answered */
+};
+
 struct virtual_host {
     struct lw_host host; /* first: &virtual->host is what is passed around */
+    struct lw_list watches;
+    struct lw_list lookups;
+    const struct virtual_name *names; /* the test's; ends with a row of zeros; may be NULL */
     uint64_t due;        /* of the next turn, as the last one said */
     uint64_t turns;
 };
