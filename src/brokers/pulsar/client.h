@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "brokers/pulsar/address.h"
 #include "brokers/pulsar/auth.h"
 #include "brokers/pulsar/tls.h"
@@ -36,7 +37,11 @@ struct lw_pulsar_client_settings {
 
 struct lw_pulsar_client;
 
-/* How the broker hears of the connection to the service; each at most once per change. */
+/*
+ * How the broker hears of the connection to the service; each at most once per change, never from
+ * in a call of the functions of this folder. Down: no host of the service could be reached. Up: a
+ * connection is ready.
+ */
 struct lw_pulsar_client_ops {
     void (*on_up)(struct lw_pulsar_client *client);
     void (*on_down)(struct lw_pulsar_client *client, const struct lw_error *error);
@@ -50,9 +55,18 @@ struct lw_pulsar_client {
     struct lw_pulsar_address address;
     struct lw_pulsar_rotation rotation;
     struct lw_pulsar_auth *auth;
-    struct lw_list connections; /* pool.c */
-    struct lw_list lookups;     /* lookup.c: under way, equal ones share */
+    struct lw_list connections; /* pool.c: those that can be used or are being made */
+    struct lw_list ended;       /* closed ones, until all who used them are told */
+    struct lw_list dirty;       /* connections with output for the end of the turn */
+    struct lw_turn turn;
+    struct lw_deferred flush; /* for output that came after our turn hook */
+    struct lw_pulsar_tls_context *tls;
+    uint64_t tls_made_at;   /* files are read again for a connection made later than a second */
+    struct lw_map searches; /* lookup.c: under way or waiting, equal ones share */
+    struct lw_list lookups; /* in flight */
     struct lw_list lookups_waiting;
+    struct lw_list lookups_refused; /* without memory, answered at the next turn */
+    struct lw_deferred lookups_deferred;
     uint32_t lookup_count;
     struct lw_pulsar_block *spare_blocks; /* block.c */
     uint32_t spare_count;
@@ -63,14 +77,19 @@ struct lw_pulsar_client {
     uint64_t bytes_in;
     uint64_t bytes_out;
     bool is_up;
+    bool is_down;    /* both false: not known yet */
+    bool is_proxied; /* brokers were last reached through the service URL */
     bool is_closing;
 };
 
-/* Options are copied, `auth` and `address` are taken over. */
+/*
+ * The caller sets `address` and `auth` (NULL: none) before, which are taken over; all else is set
+ * here. Options are copied, the texts in them are not.
+ */
 void lw_pulsar_client_init(struct lw_pulsar_client *client, struct lw_host *host,
                            const char *name, const struct lw_pulsar_client_settings *options,
                            const struct lw_pulsar_client_ops *ops);
-/* Closes what is left; nobody is called any more. */
+/* Closes what is left; nobody is called any more. No block may be held any more. */
 void lw_pulsar_client_deinit(struct lw_pulsar_client *client);
 
 /* -- Backoff ------------------------------------------------------------------------------------ */
@@ -88,7 +107,11 @@ void lw_pulsar_backoff_reset(struct lw_pulsar_backoff *backoff);
 
 /* -- Failures ----------------------------------------------------------------------------------- */
 
-/* What the broker answered; `what` is such as "subscribe to persistent://a/b/c". */
+/*
+ * What the broker answered; `what` is such as "subscribe to persistent://a/b/c". is_retried follows
+ * the table of codes; where that says that the operation's owner decides, it is true except for
+ * TopicNotFound, which is final unless the broker is only starting ("Namespace not found").
+ */
 void lw_pulsar_failure_server(struct lw_pulsar_client *client, const char *what, int32_t code,
                               struct lw_bytes message, struct lw_pulsar_failure *ret_failure);
 /* No answer; always retried. */

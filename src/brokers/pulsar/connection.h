@@ -43,7 +43,10 @@ typedef void (*lw_pulsar_dial_fn)(struct lw_pulsar_dial *dial,
 struct lw_pulsar_dial {
     struct lw_list link;
     lw_pulsar_dial_fn fn;
-    struct lw_pulsar_connection *connection; /* that it waits for */
+    struct lw_pulsar_connection *connection; /* that it waits for; NULL: idle */
+    struct lw_deferred refusal;              /* no memory for one */
+    size_t hosts_left;                       /* of the service, after this one */
+    bool is_service;
 };
 
 /* The pool: one connection per target, made on demand; those who wait for one share it. */
@@ -63,7 +66,10 @@ int32_t lw_pulsar_connection_protocol(const struct lw_pulsar_connection *connect
 bool lw_pulsar_connection_has_topic_watchers(const struct lw_pulsar_connection *connection);
 /* "host:port", for logs. */
 const char *lw_pulsar_connection_name(const struct lw_pulsar_connection *connection);
-/* Ends it: requests fail, users are told. `error` is copied; NULL: closed by us in order. */
+/*
+ * Ends it: requests fail, users are told, at the next turn. `error` is copied; NULL: closed by us
+ * in order. From then on sends do nothing. The memory lives until all are told.
+ */
 void lw_pulsar_connection_close(struct lw_pulsar_connection *connection,
                                 const struct lw_error *error);
 
@@ -86,10 +92,15 @@ struct lw_pulsar_request { /* owned by who asks; begins as zeros */
     struct lw_pulsar_connection *connection; /* NULL: not under way */
     const char *what;                        /* for texts, such as "subscribe to ..." */
     uint64_t id;
+    int32_t answer; /* type of the answer that the command sent wants; 0: not sent yet */
     bool keeps;
 };
 
-/* The id to put into the command, which the caller sends right after. */
+/*
+ * The id to put into the command, which the caller sends right after. On a connection that is
+ * closed the request fails at the next turn. An answer of another type than the command wants is
+ * a failure. An ACK_RESPONSE whose id is no request's goes to its consumer's on_command.
+ */
 uint64_t lw_pulsar_request_begin(struct lw_pulsar_connection *connection,
                                  struct lw_pulsar_request *request, lw_pulsar_request_fn fn,
                                  const char *what, uint64_t timeout_ns);
@@ -101,7 +112,8 @@ enum lw_pulsar_user_kind { LW_PULSAR_USER_CONSUMER, LW_PULSAR_USER_PRODUCER };
 
 struct lw_pulsar_user;
 struct lw_pulsar_user_ops {
-    /* Any command with this user's id but MESSAGE; views live during the call. */
+    /* Any command with this user's id but MESSAGE; views live during the call. It stays attached
+     * after CLOSE_*. */
     void (*on_command)(struct lw_pulsar_user *user, const struct lw_pulsar_command *command);
     /* MESSAGE (consumers only): `rest` lies in `block`, which lives on if it is held. */
     void (*on_message)(struct lw_pulsar_user *user, const struct lw_pulsar_message *message,
@@ -120,16 +132,19 @@ struct lw_pulsar_user { /* embedded in a consumer or producer; begins as zeros *
     struct lw_pulsar_connection *connection; /* NULL: detached */
 };
 
-/* Before PRODUCER or SUBSCRIBE is sent. Found by id in constant time. */
+/*
+ * Before PRODUCER or SUBSCRIBE is sent. Found by id in constant time. False: no memory. To a
+ * closed connection: on_closed follows.
+ */
 bool lw_pulsar_connection_attach(struct lw_pulsar_connection *connection,
-                                 struct lw_pulsar_user *user); /* false: no memory */
+                                 struct lw_pulsar_user *user);
 void lw_pulsar_connection_detach(struct lw_pulsar_user *user);
 
 /* -- Output ------------------------------------------------------------------------------------- */
 
 /*
  * Encodes into the output buffer; goes out at the end of the turn at the latest, together with
- * all of that turn. False: no memory, and the connection is closed.
+ * all of that turn. False: the connection is closed, or no memory, which closes it.
  */
 bool lw_pulsar_connection_send(struct lw_pulsar_connection *connection,
                                const struct lw_pulsar_command *command);

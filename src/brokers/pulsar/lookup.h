@@ -30,14 +30,17 @@ typedef void (*lw_pulsar_find_fn)(struct lw_pulsar_find *find,
 struct lw_pulsar_find {
     struct lw_list link;
     lw_pulsar_find_fn fn;
-    struct lw_pulsar_search *search; /* the shared attempt; NULL: idle */
+    struct lw_pulsar_search *search; /* the shared attempt */
+    bool is_asked;                   /* from the call until the answer */
 };
 
 /* `topic` is canonical and is copied. fn is called later, once. */
 void lw_pulsar_find_partitions(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
                                const char *topic, bool creates, lw_pulsar_find_fn fn);
-/* A concrete topic (a partition by its own name). `assigned` (a URL from CLOSE_*, or NULL) is
- * tried instead of asking. */
+/*
+ * A concrete topic (a partition by its own name). `assigned` (a URL from CLOSE_*: with TLS the one
+ * for TLS; or null) is tried before asking; if it cannot be reached the service is asked.
+ */
 void lw_pulsar_find_owner(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
                           const char *topic, struct lw_bytes assigned, lw_pulsar_find_fn fn);
 void lw_pulsar_find_topics(struct lw_pulsar_client *client, struct lw_pulsar_find *find,

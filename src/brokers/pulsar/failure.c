@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Failures in words. A broker's text is cut at its first line and made printable, since it may be
+ * a stack trace, and it is never taken for more than a hint: what happens follows the code.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "brokers/pulsar/client.h"
+
+enum { REASON_BYTES = 200 };
+
+#define STARTING "Namespace not found"
+#define NO_TOPIC "E0503"
+#define NO_RIGHT "E0504"
+#define REFUSED "E0514"
+#define UNREACHABLE "E0501"
+
+static void
+copy_reason(struct lw_bytes message, char *out, size_t size)
+{
+    const char *from = message.data;
+    size_t length = message.size < size ? message.size : size - 1;
+    size_t at = 0;
+    for (; at < length && from[at] != '\n' && from[at] != '\r'; at++) {
+        unsigned char byte = (unsigned char)from[at];
+        out[at] = (char)(byte < 0x20 || byte == 0x7f ? '?' : byte);
+    }
+    out[at] = '\0';
+}
+
+static bool
+has_text(struct lw_bytes message, const char *text)
+{
+    return message.data && memmem(message.data, message.size, text, strlen(text)) != NULL;
+}
+
+static bool
+is_retried(int32_t code, enum lw_pulsar_fate fate, struct lw_bytes message)
+{
+    switch (fate) {
+    case LW_PULSAR_FATE_RETRY:
+        return true;
+    case LW_PULSAR_FATE_FATAL:
+        return false;
+    case LW_PULSAR_FATE_HANDLE:
+        return code != LW_PULSAR_TOPIC_NOT_FOUND || has_text(message, STARTING);
+    }
+    return false;
+}
+
+struct kind {
+    const char *code;
+    enum lw_status status;
+    const char *help;
+};
+
+static struct kind
+kind_of(int32_t code, bool is_again)
+{
+    struct kind kind = { REFUSED, LW_STATUS_UNAVAILABLE,
+                         is_again ? "Still trying; nothing is lost." : "" };
+    switch (code) {
+    case LW_PULSAR_TOPIC_NOT_FOUND:
+    case LW_PULSAR_SUBSCRIPTION_NOT_FOUND:
+        kind = (struct kind){ NO_TOPIC, LW_STATUS_NOT_FOUND,
+                              is_again ? "the broker may be starting. Still trying."
+                                       : "create it, or correct its name" };
+        break;
+    case LW_PULSAR_AUTHENTICATION_ERROR:
+    case LW_PULSAR_AUTHORIZATION_ERROR:
+        kind = (struct kind){ NO_RIGHT, LW_STATUS_DENIED, "ask for the right at the broker" };
+        break;
+    case LW_PULSAR_INVALID_TOPIC_NAME:
+        kind.status = LW_STATUS_INVALID;
+        break;
+    case LW_PULSAR_NOT_ALLOWED:
+    case LW_PULSAR_UNSUPPORTED_VERSION:
+        kind.status = LW_STATUS_UNSUPPORTED;
+        break;
+    default: /* the broker's numbers, not ours */
+        break;
+    }
+    return kind;
+}
+
+void
+lw_pulsar_failure_server(struct lw_pulsar_client *client, const char *what, int32_t code,
+                         struct lw_bytes message, struct lw_pulsar_failure *ret_failure)
+{
+    char reason[REASON_BYTES] = "";
+    const struct lw_pulsar_server_error_info *info = lw_pulsar_server_error_of(code);
+    bool is_again = is_retried(code, info->fate, message);
+    struct kind kind = kind_of(code, is_again);
+    copy_reason(message, reason, sizeof reason);
+    ret_failure->code = code;
+    ret_failure->is_retried = is_again;
+    (void)lw_error_set(&ret_failure->error, kind.status, kind.code,
+                       "broker \"%s\" refused to %s: %s (%s%s%s)", client->name, what,
+                       info->meaning, info->name, reason[0] ? ": " : "", reason);
+    lw_error_help(&ret_failure->error, "%s", kind.help);
+    ret_failure->error.is_retriable = is_again;
+}
+
+void
+lw_pulsar_failure_disconnected(struct lw_pulsar_client *client, const char *what,
+                               const struct lw_error *cause,
+                               struct lw_pulsar_failure *ret_failure)
+{
+    ret_failure->code = -1;
+    ret_failure->is_retried = true;
+    if (cause) {
+        struct lw_error copy = *cause; /* it may be the one that is filled in */
+        (void)lw_error_set(&ret_failure->error, copy.status, copy.code,
+                           "cannot %s at broker \"%s\": %.300s", what, client->name,
+                           copy.message);
+        lw_error_help(&ret_failure->error, "%s", copy.help);
+    } else {
+        (void)lw_error_set(&ret_failure->error, LW_STATUS_CLOSED, UNREACHABLE,
+                           "cannot %s at broker \"%s\": the connection was closed", what,
+                           client->name);
+    }
+    ret_failure->error.is_retriable = true;
+}
+
+void
+lw_pulsar_failure_timeout(struct lw_pulsar_client *client, const char *what,
+                          struct lw_pulsar_failure *ret_failure)
+{
+    ret_failure->code = -1;
+    ret_failure->is_retried = true;
+    (void)lw_error_set(&ret_failure->error, LW_STATUS_TIMEOUT, UNREACHABLE,
+                       "broker \"%s\" did not answer in time to: %s", client->name, what);
+    lw_error_help(&ret_failure->error, "Still trying; nothing is lost.");
+    ret_failure->error.is_retriable = true;
+}
