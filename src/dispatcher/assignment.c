@@ -189,23 +189,37 @@ unstash_stream(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     }
 }
 
-static void
-on_memory_timer(struct lw_timer *timer, uint64_t now)
-{
-    struct lw_dispatcher *dispatcher = LW_CONTAINER(timer, struct lw_dispatcher, memory_timer);
-    (void)now;
-    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
-        unstash_stream(dispatcher, dispatcher->streams[i]);
-    }
-}
-
-void
-lw_assignment_init(struct lw_dispatcher *dispatcher)
-{
-    lw_timer_init(&dispatcher->memory_timer, on_memory_timer);
-}
-
 /* -- partitions come ------------------------------------------------------------------------- */
+
+static void
+begin_partition(struct lw_stream *stream, const struct lw_partition *partition)
+{
+    struct lw_dispatcher *dispatcher = stream->dispatcher;
+    stream->received_at = dispatcher->host->now;
+    lw_history_note_partition(dispatcher, LW_HISTORY_ASSIGNED, partition, partition->committed);
+    lw_receive_update(dispatcher, stream);
+}
+
+/* Its messages stay at the broker until there is memory; too many such partitions are the end. */
+static void
+put_off(struct lw_stream *stream, const struct lw_event *event)
+{
+    struct lw_dispatcher *dispatcher = stream->dispatcher;
+    if (lw_stream_put_off(stream, event)) {
+        lw_host_log(dispatcher->host, LW_LOG_ERROR, "assignment.no_memory",
+                    "no memory for a partition; it waits and is tried again",
+                    "topic=%s partition=%d", event->topic, event->partition);
+        lw_receive_update(dispatcher, stream);
+        lw_assignment_wait_for_memory(dispatcher);
+        return;
+    }
+    stream->subscription.is_failed = true; /* its messages have no place to go */
+    lw_receive_update(dispatcher, stream);
+    struct lw_error error = { .status = LW_STATUS_NO_MEMORY };
+    lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701", "no memory for partition %d of %s",
+                 event->partition, event->topic);
+    lw_dispatcher_fail(dispatcher, LW_STATUS_NO_MEMORY, &error);
+}
 
 static void
 on_assigned(struct lw_link *link, const struct lw_event *event)
@@ -216,20 +230,43 @@ on_assigned(struct lw_link *link, const struct lw_event *event)
         if (stream->source != event->source) {
             continue;
         }
-        struct lw_partition *partition = lw_stream_assign(stream, event);
+        const struct lw_partition *partition = lw_stream_assign(stream, event);
+        if (partition) {
+            begin_partition(stream, partition);
+        } else {
+            put_off(stream, event);
+        }
+    }
+}
+
+static void
+place_unplaced(struct lw_stream *stream)
+{
+    while (stream->unplaced_count > 0) {
+        const struct lw_partition *partition = lw_stream_assign_again(stream, 0);
         if (!partition) {
-            stream->subscription.is_failed = true; /* its messages have no place to go */
-            lw_receive_update(dispatcher, stream);
-            struct lw_error error = { .status = LW_STATUS_NO_MEMORY };
-            lw_error_set(&error, LW_STATUS_NO_MEMORY, "E0701",
-                         "no memory for partition %d of %s", event->partition, event->topic);
-            lw_dispatcher_fail(dispatcher, LW_STATUS_NO_MEMORY, &error);
+            lw_assignment_wait_for_memory(stream->dispatcher);
             return;
         }
-        stream->received_at = dispatcher->host->now;
-        lw_history_note_partition(dispatcher, LW_HISTORY_ASSIGNED, partition, event->position);
-        lw_receive_update(dispatcher, stream);
+        begin_partition(stream, partition);
     }
+}
+
+static void
+on_memory_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_dispatcher *dispatcher = LW_CONTAINER(timer, struct lw_dispatcher, memory_timer);
+    (void)now;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        place_unplaced(dispatcher->streams[i]);
+        unstash_stream(dispatcher, dispatcher->streams[i]);
+    }
+}
+
+void
+lw_assignment_init(struct lw_dispatcher *dispatcher)
+{
+    lw_timer_init(&dispatcher->memory_timer, on_memory_timer);
 }
 
 /* -- partitions go --------------------------------------------------------------------------- */
@@ -346,6 +383,9 @@ each_of_generation(struct lw_link *link, uint64_t generation, partition_fn fn)
 static void
 end_generation(struct lw_link *link, uint64_t generation)
 {
+    for (uint32_t i = 0; i < link->dispatcher->stream_count; i++) {
+        lw_stream_forget(link->dispatcher->streams[i], generation);
+    }
     each_of_generation(link, generation, end_partition);
     lw_settle_flush(link->dispatcher);
 }

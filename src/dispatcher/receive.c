@@ -44,7 +44,7 @@ room_of(const struct lw_stream *stream)
     const struct lw_subscription *subscription = &stream->subscription;
     uint32_t waiting = lw_receive_is_dry(stream) ? 0 : subscription->queued;
     if (subscription->is_paused || subscription->is_publish_blocked ||
-        subscription->is_failed || subscription->is_engine_down ||
+        subscription->is_failed || subscription->is_engine_down || stream->is_blind ||
         waiting >= subscription->window.size) {
         return 0;
     }
@@ -282,6 +282,15 @@ fill_rooms(struct lw_stream *stream)
     return true;
 }
 
+/* As many as there are of every slot but those that have no partition yet. */
+static void
+close_unplaced(struct lw_stream *stream)
+{
+    for (uint32_t i = 0; i < stream->slot_count; i++) {
+        stream->rooms[i] = stream->slots[i] ? UINT32_MAX : 0;
+    }
+}
+
 static void
 limit_slots(struct lw_stream *stream, bool is_sharing)
 {
@@ -303,11 +312,14 @@ ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t want
     const struct lw_broker_ops *ops = stream->link->broker->ops;
     const struct lw_limits *limits = &stream->subscription.limits;
     uint64_t bytes = limits->bytes_max > limits->bytes ? limits->bytes_max - limits->bytes : 1;
-    if (__builtin_expect(is_tight(limits) || stream->is_sharing, 0)) {
+    if (__builtin_expect(stream->unplaced_count > 0, 0)) {
+        close_unplaced(stream);
+        limit_slots(stream, true);
+    } else if (__builtin_expect(is_tight(limits) || stream->is_sharing, 0)) {
         limit_slots(stream, is_tight(limits) && fill_rooms(stream));
     }
     size_t count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
-    if (count == 0 && stream->has_more && stream->is_sharing) {
+    if (count == 0 && stream->has_more && stream->is_sharing && stream->unplaced_count == 0) {
         limit_slots(stream, false);
         count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
     }
@@ -321,7 +333,7 @@ ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t want
 static uint32_t
 receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 {
-    if (room_of(stream) > 0 && dispatcher->spare_count == 0) {
+    if (stream->unplaced_count > 0 || (room_of(stream) > 0 && dispatcher->spare_count == 0)) {
         lw_assignment_wait_for_memory(dispatcher);
     } else if (stream->has_more) {
         lw_host_want_turn(dispatcher->host);

@@ -461,3 +461,73 @@ lw_stream_assign(struct lw_stream *stream, const struct lw_event *event)
     stream->slots[event->slot] = partition;
     return partition;
 }
+
+/* -- partitions without memory ------------------------------------------------------------------------ */
+
+static void
+update_blind(struct lw_stream *stream)
+{
+    stream->is_blind = false;
+    for (uint32_t i = 0; i < stream->unplaced_count; i++) {
+        stream->is_blind = stream->is_blind || stream->unplaced[i].slot >= stream->slot_count ||
+                           !stream->link->broker->ops->limit_slots;
+    }
+}
+
+bool
+lw_stream_put_off(struct lw_stream *stream, const struct lw_event *event)
+{
+    if (stream->unplaced_count == LW_UNPLACED_MAX) {
+        return false;
+    }
+    stream->unplaced[stream->unplaced_count++] = (struct lw_unplaced){
+        .slot = event->slot,
+        .partition = event->partition,
+        .generation = event->generation,
+        .topic = event->topic,
+        .position = event->position,
+        .is_companion = event->is_companion,
+    };
+    update_blind(stream);
+    return true;
+}
+
+static void
+remove_unplaced(struct lw_stream *stream, uint32_t i)
+{
+    stream->unplaced[i] = stream->unplaced[--stream->unplaced_count];
+    update_blind(stream);
+}
+
+struct lw_partition *
+lw_stream_assign_again(struct lw_stream *stream, uint32_t i)
+{
+    const struct lw_unplaced *unplaced = &stream->unplaced[i];
+    const struct lw_event event = {
+        .kind = LW_EVENT_ASSIGNED,
+        .source = stream->source,
+        .slot = unplaced->slot,
+        .partition = unplaced->partition,
+        .generation = unplaced->generation,
+        .topic = unplaced->topic,
+        .position = unplaced->position,
+        .is_companion = unplaced->is_companion,
+    };
+    struct lw_partition *partition = lw_stream_assign(stream, &event);
+    if (partition) {
+        remove_unplaced(stream, i);
+    }
+    return partition;
+}
+
+void
+lw_stream_forget(struct lw_stream *stream, uint64_t generation)
+{
+    for (uint32_t i = 0; i < stream->unplaced_count;) {
+        if (stream->unplaced[i].generation == generation) {
+            remove_unplaced(stream, i);
+        } else {
+            i++;
+        }
+    }
+}

@@ -20,6 +20,17 @@ struct lw_dispatcher;
 
 #define LW_TIERS_MAX 16
 #define LW_SETTLE_BATCH 256
+#define LW_UNPLACED_MAX 16
+
+/* A partition that was assigned when there was no memory for it: what its event said. */
+struct lw_unplaced {
+    uint32_t slot;
+    int32_t partition;
+    uint64_t generation;
+    const char *topic;
+    int64_t position;
+    bool is_companion;
+};
 
 struct lw_counters {
     uint64_t received;
@@ -44,7 +55,10 @@ struct lw_stream {
     struct lw_policy policy;
     struct lw_partition **slots; /* by lw_message.slot; NULL: not ours now */
     uint32_t *rooms; /* by slot: how many may come of it, while partitions share the limit */
-    bool is_sharing; /* the broker holds `rooms` */
+    struct lw_unplaced unplaced[LW_UNPLACED_MAX];
+    uint32_t unplaced_count; /* they are not received, and placed when there is memory */
+    bool is_blind;           /* one of them cannot be told apart when receiving: none is */
+    bool is_sharing;         /* the broker holds `rooms` */
     uint32_t slot_count;
     uint32_t max_uncommitted;
     enum lw_header_family family;
@@ -97,7 +111,13 @@ lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *o
                struct lw_error *ret_error);
 /* Takes the subscription back at the broker, before start only, and destroys the stream. */
 void lw_stream_close(struct lw_stream *stream);
-/* Puts the partition of an ASSIGNED event into its slot. */
+/* Puts the partition of an ASSIGNED event into its slot; NULL without memory. */
 struct lw_partition *lw_stream_assign(struct lw_stream *stream, const struct lw_event *event);
+/* Remembers it for later, its messages stay at the broker; false when too many wait already. */
+bool lw_stream_put_off(struct lw_stream *stream, const struct lw_event *event);
+/* Tries the i-th of those again; it leaves their list when it was placed. */
+struct lw_partition *lw_stream_assign_again(struct lw_stream *stream, uint32_t i);
+/* Their generation is over: forgets them. */
+void lw_stream_forget(struct lw_stream *stream, uint64_t generation);
 
 #endif
