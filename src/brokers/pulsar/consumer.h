@@ -112,8 +112,8 @@ void lw_pulsar_consumer_resubscribe(struct lw_pulsar_consumer *consumer);
 /* -- Received messages (entry.c) ------------------------------------------------------------------ */
 
 /*
- * `owner` of a lw_message is its struct lw_pulsar_entry (one per MESSAGE, shared by the members of
- * a batch, holding the block or the decompressed bytes), `entry` the parsed headers, if asked for.
+ * `owner` of a lw_message is its struct lw_pulsar_received (of an arrival, which holds the block or
+ * the decompressed bytes), `entry` the parsed headers, if asked for.
  */
 void lw_pulsar_message_release(struct lw_message *message);
 bool lw_pulsar_message_detach(struct lw_message *message);
@@ -124,6 +124,8 @@ lw_pulsar_message_times(const struct lw_message *message, struct lw_message_time
 /* Ledger, entry, partition, batch index. */
 struct lw_pulsar_message_id lw_pulsar_message_own_id(const struct lw_message *message);
 struct lw_bytes lw_pulsar_message_schema_version(const struct lw_message *message);
+/* The key came in base64 (its bytes are no text): a copy is to be sent so, too. */
+bool lw_pulsar_message_has_bytes_key(const struct lw_message *message);
 
 /* For status and tests. */
 struct lw_pulsar_consumer_figures {

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pending entries are mostly in order already, since handlers finish roughly in order of receipt;
+ * a group is sorted only when they are not. A plain id is written by hand: it is nearly every one.
+ */
+#include "brokers/pulsar/acks.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum {
+    KEY_ID = LW_PROTO_KEY(LW_PULSAR_LIST_ID, LW_PROTO_BYTES),
+    KEY_LEDGER = LW_PROTO_KEY(1, LW_PROTO_VARINT),
+    KEY_ENTRY = LW_PROTO_KEY(2, LW_PROTO_VARINT),
+    KEY_PARTITION = LW_PROTO_KEY(3, LW_PROTO_VARINT),
+    KEY_WORD = LW_PROTO_KEY(5, LW_PROTO_VARINT),
+    WORD_BYTES = 1 + LW_PROTO_VARINT_BYTES_MAX,
+    ID_BYTES = 2 + 5 + 3 * WORD_BYTES, /* without a set */
+};
+
+void
+lw_pulsar_acks_init(struct lw_pulsar_acks *acks)
+{
+    *acks = (struct lw_pulsar_acks){ .is_sorted = true };
+    lw_list_init(&acks->pending);
+}
+
+void
+lw_pulsar_acks_deinit(struct lw_pulsar_acks *acks)
+{
+    lw_free(acks->buffer);
+    acks->buffer = NULL;
+}
+
+static void
+push(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
+{
+    entry->ack_state = LW_PULSAR_ACK_PENDING;
+    lw_list_push(&acks->pending, &entry->ack_link);
+    bool ascends = entry->ledger > acks->last_ledger ||
+                   (entry->ledger == acks->last_ledger && entry->id > acks->last_id);
+    acks->is_sorted &= ascends || acks->pending_count == 0;
+    acks->last_ledger = entry->ledger;
+    acks->last_id = entry->id;
+    acks->pending_count++;
+}
+
+void
+lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
+{
+    if (entry->ack_state == LW_PULSAR_ACK_SENT) {
+        entry->is_ack_again = true;
+    } else if (entry->ack_state == LW_PULSAR_ACK_NONE) {
+        lw_pulsar_entry_forget(entry);
+        push(acks, entry);
+    }
+}
+
+/* -- Order ---------------------------------------------------------------------------------------------- */
+
+static int
+compare(const void *a, const void *b)
+{
+    const struct lw_pulsar_entry *const *left = a;
+    const struct lw_pulsar_entry *const *right = b;
+    if ((*left)->ledger != (*right)->ledger) {
+        return (*left)->ledger < (*right)->ledger ? -1 : 1;
+    }
+    return (*left)->id < (*right)->id ? -1 : (*left)->id > (*right)->id;
+}
+
+/* Only the first so many, which the next group takes. */
+static void
+sort_pending(struct lw_pulsar_acks *acks)
+{
+    struct lw_pulsar_entry *first[LW_PULSAR_ACK_IDS_MAX];
+    size_t count = 0;
+    while (count < LW_PULSAR_ACK_IDS_MAX) {
+        struct lw_list *link = lw_list_pop(&acks->pending);
+        if (!link) {
+            break;
+        }
+        first[count++] = LW_CONTAINER(link, struct lw_pulsar_entry, ack_link);
+    }
+    qsort(first, count, sizeof first[0], compare);
+    while (count > 0) {
+        lw_list_push_front(&acks->pending, &first[--count]->ack_link);
+    }
+}
+
+/* -- Ids ------------------------------------------------------------------------------------------------ */
+
+static size_t
+set_words(const struct lw_pulsar_entry *entry)
+{
+    size_t count = entry->word_count;
+    while (count > 0 && entry->unacked[count - 1] == 0) {
+        count--;
+    }
+    return count;
+}
+
+static size_t
+set_size(const struct lw_pulsar_entry *entry, size_t words)
+{
+    size_t size = words;
+    for (size_t i = 0; i < words; i++) {
+        size += lw_proto_varint_size(entry->unacked[i]);
+    }
+    return size;
+}
+
+static void
+put_id(struct lw_proto_writer *writer, uint64_t ledger, uint64_t id,
+       const struct lw_pulsar_entry *entry, size_t words)
+{
+    size_t size = 2 + lw_proto_varint_size(ledger) + lw_proto_varint_size(id);
+    size += words > 0 ? set_size(entry, words) : 0;
+    bool has_partition = entry->partition >= 0;
+    if (has_partition) {
+        size += 1 + lw_proto_varint_size((uint32_t)entry->partition);
+    }
+    lw_proto_put_varint(writer, KEY_ID);
+    lw_proto_put_varint(writer, size);
+    lw_proto_put_varint(writer, KEY_LEDGER);
+    lw_proto_put_varint(writer, ledger);
+    lw_proto_put_varint(writer, KEY_ENTRY);
+    lw_proto_put_varint(writer, id);
+    if (has_partition) {
+        lw_proto_put_varint(writer, KEY_PARTITION);
+        lw_proto_put_varint(writer, (uint32_t)entry->partition);
+    }
+    for (size_t i = 0; i < words; i++) {
+        lw_proto_put_varint(writer, KEY_WORD);
+        lw_proto_put_varint(writer, entry->unacked[i]);
+    }
+}
+
+void
+lw_pulsar_acks_put_ids(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry,
+                       bool with_set)
+{
+    for (uint32_t i = 0; i < entry->chunk_count; i++) {
+        put_id(writer, entry->chunks[i].ledger, entry->chunks[i].entry, entry, 0);
+    }
+    size_t words = with_set && entry->batch_size > 0 ? set_words(entry) : 0;
+    put_id(writer, entry->ledger, entry->id, entry, words);
+}
+
+static size_t
+bytes_for(const struct lw_pulsar_entry *entry)
+{
+    return ((size_t)entry->chunk_count + 1) * ID_BYTES +
+           (entry->batch_size > 0 ? (size_t)entry->word_count * WORD_BYTES : 0);
+}
+
+/* -- Groups --------------------------------------------------------------------------------------------- */
+
+/* Whether it may join a group of so many ids and bytes. */
+static bool
+fits(const struct lw_pulsar_entry *entry, uint32_t ids, size_t bytes)
+{
+    return ids == 0 || (entry->validation == LW_PULSAR_NOT_INVALID &&
+                        ids + entry->chunk_count < LW_PULSAR_ACK_IDS_MAX &&
+                        bytes + bytes_for(entry) <= LW_PULSAR_ACK_BYTES_MAX);
+}
+
+static void
+move(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry, struct lw_list *group)
+{
+    lw_list_remove(&entry->ack_link);
+    lw_list_push(group, &entry->ack_link);
+    entry->ack_state = LW_PULSAR_ACK_SENT;
+    acks->pending_count--;
+    acks->sent_count++;
+}
+
+bool
+lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
+                    struct lw_pulsar_list *ret_ids, int32_t *ret_validation)
+{
+    uint32_t ids = 0;
+    int32_t validation = LW_PULSAR_NOT_INVALID;
+    if (acks->pending_count > 0 && !acks->buffer) {
+        acks->buffer = lw_alloc(LW_PULSAR_ACK_BYTES_MAX);
+    }
+    if (acks->pending_count == 0 || !acks->buffer) {
+        return false;
+    }
+    if (!acks->is_sorted) {
+        sort_pending(acks);
+    }
+    struct lw_proto_writer writer = lw_proto_writer_of(acks->buffer, LW_PULSAR_ACK_BYTES_MAX);
+    while (validation == LW_PULSAR_NOT_INVALID && acks->pending_count > 0) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(lw_list_first(&acks->pending),
+                                                     struct lw_pulsar_entry, ack_link);
+        if (!fits(entry, ids, writer.size)) {
+            break;
+        }
+        lw_pulsar_acks_put_ids(&writer, entry, true);
+        validation = entry->validation;
+        ids += entry->chunk_count + 1;
+        move(acks, entry, group);
+    }
+    acks->is_sorted |= acks->pending_count == 0;
+    *ret_ids = lw_pulsar_list_of(&writer);
+    *ret_validation = validation;
+    return true;
+}
+
+void
+lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group)
+{
+    for (struct lw_list *link; (link = lw_list_pop(group)) != NULL;) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(link, struct lw_pulsar_entry, ack_link);
+        entry->ack_state = LW_PULSAR_ACK_NONE;
+        acks->sent_count--;
+        if (entry->is_ack_again) {
+            entry->is_ack_again = false;
+            push(acks, entry);
+        } else {
+            lw_pulsar_entry_tidy(entry);
+        }
+    }
+}
+
+void
+lw_pulsar_acks_return(struct lw_pulsar_acks *acks, struct lw_list *group)
+{
+    for (struct lw_list *link; (link = lw_list_pop(group)) != NULL;) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(link, struct lw_pulsar_entry, ack_link);
+        entry->is_ack_again = false;
+        acks->sent_count--;
+        if (entry->is_fenced) { /* what comes again now is another's, or wanted again */
+            entry->ack_state = LW_PULSAR_ACK_NONE;
+            lw_pulsar_entry_tidy(entry);
+        } else {
+            push(acks, entry);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Acknowledgements in groups. An entry is pending until the next group takes it, then sent until
+ * its receipt, then forgotten; what a lost connection or a missing receipt leaves goes back to
+ * pending, for the next session. While one is sent, further acks of its members wait, so that no
+ * id is under way twice. Ids of a group ascend; a batch that is not yet whole carries the set of
+ * what is left. Bytes only, no sockets, no time.
+ */
+#ifndef LW_BROKERS_PULSAR_ACKS_H
+#define LW_BROKERS_PULSAR_ACKS_H
+
+#include "brokers/pulsar/entry.h"
+
+enum { LW_PULSAR_ACK_IDS_MAX = 1000, LW_PULSAR_ACK_BYTES_MAX = 256 * 1024 };
+
+struct lw_pulsar_acks {
+    struct lw_list pending;
+    uint32_t pending_count;
+    uint32_t sent_count;
+    bool is_sorted; /* pending ascends */
+    uint64_t last_ledger;
+    uint64_t last_id;
+    uint8_t *buffer; /* LW_PULSAR_ACK_BYTES_MAX; made on first use */
+};
+
+void lw_pulsar_acks_init(struct lw_pulsar_acks *acks);
+/* The entries are the caller's. */
+void lw_pulsar_acks_deinit(struct lw_pulsar_acks *acks);
+void lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry);
+/*
+ * Moves the next ones to `group` (initialised, empty) and gives their ids, which live until the
+ * next call. One that carries a validation error goes alone. False: none are pending, or no memory.
+ */
+bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
+                         struct lw_pulsar_list *ret_ids, int32_t *ret_validation);
+/* The receipt came, or none is wanted: entries may be freed by this. */
+void lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group);
+/* It will not come any more: all of the group is pending again. */
+void lw_pulsar_acks_return(struct lw_pulsar_acks *acks, struct lw_list *group);
+/* Writes the ids of an entry (all chunks), with its set if it is a batch and not whole. */
+void lw_pulsar_acks_put_ids(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry,
+                            bool with_set);
+
+#endif

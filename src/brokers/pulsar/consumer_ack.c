@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Acknowledgements on their way: grouped by count and time, each ACK kept until its receipt (if
+ * receipts are wanted and the broker gives them). What a session leaves unconfirmed is sent again
+ * by the next one, and until then the broker's copies are known and dropped. A receipt that does
+ * not come, or is a refusal, ends the session: no id goes twice within one.
+ */
+#include "base/alloc.h"
+#include "brokers/pulsar/consumer_state.h"
+
+enum { PROTOCOL_WITH_RECEIPTS = 17 };
+
+void
+lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_host *host = consumer->client->host;
+    if (consumer->acks.pending_count >= consumer->options->ack_group_max ||
+        consumer->options->ack_group_ns == 0) {
+        lw_host_defer(host, &consumer->ack_flush);
+    } else if (!lw_timer_is_armed(&consumer->ack_timer)) {
+        lw_timers_arm(&host->timers, &consumer->ack_timer,
+                      host->now + consumer->options->ack_group_ns);
+    }
+}
+
+static struct lw_pulsar_ack_flight *
+take_flight(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_list *link = lw_list_pop(&consumer->spare_flights);
+    struct lw_pulsar_ack_flight *flight = link ? LW_CONTAINER(link, struct lw_pulsar_ack_flight,
+                                                              link)
+                                               : lw_alloc(sizeof *flight);
+    if (flight) {
+        flight->consumer = consumer;
+        flight->request = (struct lw_pulsar_request){ .connection = NULL };
+        lw_list_init(&flight->link);
+        lw_list_init(&flight->entries);
+    }
+    return flight;
+}
+
+static void
+give_flight(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *flight)
+{
+    lw_list_remove(&flight->link);
+    lw_list_push(&consumer->spare_flights, &flight->link);
+}
+
+static void
+land(struct lw_pulsar_ack_flight *flight, bool is_confirmed)
+{
+    struct lw_pulsar_consumer *consumer = flight->consumer;
+    if (is_confirmed) {
+        lw_pulsar_acks_confirm(&consumer->acks, &flight->entries);
+    } else {
+        lw_pulsar_acks_return(&consumer->acks, &flight->entries);
+    }
+    give_flight(consumer, flight);
+    if (consumer->acks.pending_count > 0) {
+        lw_pulsar_consumer_plan_acks(consumer);
+    }
+    if (consumer->state == LW_PULSAR_CONSUMER_STOPPING) {
+        lw_pulsar_consumer_go_on_stopping(consumer);
+    }
+}
+
+/* The session is no use any more: begin another, unless the connection ended and says so itself. */
+static void
+give_up_session(struct lw_pulsar_consumer *consumer, const char *why)
+{
+    if (!lw_pulsar_consumer_has_session(consumer) ||
+        lw_pulsar_connection_state(consumer->connection) == LW_PULSAR_CLOSED) {
+        return;
+    }
+    lw_host_log(consumer->client->host, LW_LOG_WARN, "pulsar.ack_unconfirmed",
+                "an acknowledgement was not confirmed; subscribing again",
+                "topic=%s reason=\"%s\"", consumer->topic, why);
+    lw_pulsar_consumer_restart(consumer, false);
+}
+
+static void
+on_receipt(struct lw_pulsar_request *request, const struct lw_pulsar_command *answer,
+           const struct lw_pulsar_failure *failure)
+{
+    struct lw_pulsar_ack_flight *flight = LW_CONTAINER(request, struct lw_pulsar_ack_flight,
+                                                       request);
+    struct lw_pulsar_consumer *consumer = flight->consumer;
+    bool is_refused = answer &&
+                      (answer->ack_response.has & LW_PULSAR_ACK_RESPONSE_HAS_ERROR) != 0;
+    if (answer && !is_refused) {
+        land(flight, true);
+        return;
+    }
+    lw_pulsar_acks_return(&consumer->acks, &flight->entries);
+    give_flight(consumer, flight);
+    give_up_session(consumer, failure ? failure->error.message : "the broker refused it");
+}
+
+bool
+lw_pulsar_consumer_on_ack_response(struct lw_pulsar_consumer *consumer,
+                                   const struct lw_pulsar_command *command)
+{
+    struct lw_list *flights = &consumer->flights;
+    for (struct lw_list *at = flights->next; at != flights; at = at->next) {
+        struct lw_pulsar_ack_flight *flight = LW_CONTAINER(at, struct lw_pulsar_ack_flight,
+                                                           link);
+        if (flight->request.id == command->ack_response.request_id) {
+            lw_pulsar_request_cancel(&flight->request);
+            on_receipt(&flight->request, command, NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+wants_receipts(const struct lw_pulsar_consumer *consumer)
+{
+    return consumer->options->wants_ack_receipts &&
+           lw_pulsar_connection_protocol(consumer->connection) >= PROTOCOL_WITH_RECEIPTS;
+}
+
+static bool
+send_group(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *flight)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_ACK);
+    struct lw_pulsar_ack *ack = &command.ack;
+    int32_t validation = LW_PULSAR_NOT_INVALID;
+    if (!lw_pulsar_acks_take(&consumer->acks, &flight->entries, &ack->message_ids,
+                             &validation)) {
+        give_flight(consumer, flight);
+        return false;
+    }
+    ack->consumer_id = consumer->user.id;
+    ack->ack_type = LW_PULSAR_ACK_INDIVIDUAL;
+    if (validation != LW_PULSAR_NOT_INVALID) {
+        ack->has |= LW_PULSAR_ACK_HAS_VALIDATION_ERROR;
+        ack->validation_error = validation;
+    }
+    if (!wants_receipts(consumer)) {
+        bool is_sent = lw_pulsar_connection_send(consumer->connection, &command);
+        land(flight, is_sent);
+        return is_sent;
+    }
+    ack->has |= LW_PULSAR_ACK_HAS_REQUEST_ID;
+    lw_list_push(&consumer->flights, &flight->link);
+    ack->request_id = lw_pulsar_request_begin(consumer->connection, &flight->request,
+                                              on_receipt, "acknowledge",
+                                              consumer->client->options.operation_timeout_ns);
+    return lw_pulsar_connection_send(consumer->connection, &command);
+}
+
+void
+lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_host *host = consumer->client->host;
+    bool goes_on = true;
+    lw_timers_disarm(&host->timers, &consumer->ack_timer);
+    while (goes_on && consumer->acks.pending_count > 0 &&
+           lw_pulsar_consumer_has_session(consumer)) {
+        struct lw_pulsar_ack_flight *flight = take_flight(consumer);
+        goes_on = flight && send_group(consumer, flight);
+    }
+    if (consumer->acks.pending_count > 0 && lw_pulsar_consumer_has_session(consumer) &&
+        !lw_timer_is_armed(&consumer->ack_timer)) {
+        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
+    }
+}
+
+void
+lw_pulsar_consumer_return_acks(struct lw_pulsar_consumer *consumer)
+{
+    for (struct lw_list *link; (link = lw_list_first(&consumer->flights)) != NULL;) {
+        struct lw_pulsar_ack_flight *flight = LW_CONTAINER(link, struct lw_pulsar_ack_flight,
+                                                           link);
+        lw_pulsar_request_cancel(&flight->request);
+        lw_pulsar_acks_return(&consumer->acks, &flight->entries);
+        give_flight(consumer, flight);
+    }
+}
+
+void
+lw_pulsar_consumer_free_flights(struct lw_pulsar_consumer *consumer)
+{
+    lw_pulsar_consumer_return_acks(consumer);
+    for (struct lw_list *link; (link = lw_list_pop(&consumer->spare_flights)) != NULL;) {
+        lw_free(LW_CONTAINER(link, struct lw_pulsar_ack_flight, link));
+    }
+}
+
+void
+lw_pulsar_consumer_on_ack_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    lw_pulsar_consumer_flush_acks(LW_CONTAINER(timer, struct lw_pulsar_consumer, ack_timer));
+}
+
+void
+lw_pulsar_consumer_on_ack_deferred(struct lw_deferred *deferred)
+{
+    lw_pulsar_consumer_flush_acks(LW_CONTAINER(deferred, struct lw_pulsar_consumer, ack_flush));
+}
+
+/* -- Settling -------------------------------------------------------------------------------------- */
+
+/* A nacked one may be acknowledged after all; what was settled else, or is not ours, may not. */
+static bool
+may_ack(struct lw_pulsar_consumer *consumer, struct lw_pulsar_received *member)
+{
+    struct lw_pulsar_entry *entry = member->arrival->entry;
+    uint32_t bit = lw_pulsar_received_bit(member);
+    if (entry->is_fenced) {
+        return false;
+    }
+    if (member->state == LW_PULSAR_SETTLED && lw_pulsar_bit_is_set(entry->nacked, bit)) {
+        lw_pulsar_bit_clear(entry->nacked, bit);
+        uint64_t left = 0;
+        for (uint32_t i = 0; i < entry->word_count; i++) {
+            left |= entry->nacked[i];
+        }
+        if (left == 0) {
+            lw_pulsar_nacks_remove(&consumer->nacks, entry);
+        }
+        return true;
+    }
+    return member->state == LW_PULSAR_HELD;
+}
+
+void
+lw_pulsar_consumer_ack(struct lw_pulsar_consumer *consumer, const struct lw_message *message)
+{
+    struct lw_pulsar_received *member = message->owner;
+    if (!may_ack(consumer, member)) {
+        return;
+    }
+    struct lw_pulsar_entry *entry = member->arrival->entry;
+    uint32_t bit = lw_pulsar_received_bit(member);
+    member->state = LW_PULSAR_SETTLED;
+    lw_pulsar_bit_clear(entry->unacked, bit);
+    lw_pulsar_bit_clear(entry->here, bit);
+    if (!lw_pulsar_entry_has_here(entry)) {
+        lw_list_remove(&entry->timeout_link);
+    }
+    bool is_whole = !lw_pulsar_entry_has_unacked(entry);
+    if (is_whole || consumer->options->acks_batch_index) {
+        lw_pulsar_acks_add(&consumer->acks, entry);
+        lw_pulsar_consumer_plan_acks(consumer);
+    } else if (entry->ack_state == LW_PULSAR_ACK_NONE) {
+        lw_pulsar_entry_remember(entry);
+    }
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a MESSAGE becomes: charge it, see whether it is ours and new, open it (checksum, metadata,
+ * chunks, compression, batch), queue its messages. What cannot be read is acknowledged with the
+ * reason, counted, and said once a second at most: the connection stays, and so do the messages
+ * behind it. Without memory the connection is closed, and all comes again. The broker's second copy
+ * of what is here, or whose ack is not confirmed, is dropped, member by member.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "brokers/pulsar/consumer_state.h"
+
+enum { MEMBERS_MAX = 1 << 20, SECOND_MS = 1000 };
+
+/* One MESSAGE on its way. */
+struct taking {
+    struct lw_pulsar_consumer *consumer;
+    const struct lw_pulsar_message *message;
+    struct lw_pulsar_block *block;
+    const struct lw_pulsar_metadata *metadata;
+    struct lw_bytes body;
+    uint8_t *buffer; /* owned; NULL: the body lies in the block */
+};
+
+static void
+break_connection(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_error error;
+    (void)lw_error_set(&error, LW_STATUS_NO_MEMORY, "", "no memory for what %s brings",
+                       consumer->topic);
+    error.is_retriable = true;
+    lw_pulsar_connection_close(consumer->connection, &error);
+}
+
+/* -- Discarding ------------------------------------------------------------------------------------ */
+
+static void
+say_discard(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+            const char *why)
+{
+    uint64_t now = consumer->client->host->now;
+    consumer->figures.discarded++;
+    consumer->discards_unsaid++;
+    if (consumer->discard_said_at > 0 && now - consumer->discard_said_at < SECOND_MS * LW_MS) {
+        return;
+    }
+    lw_host_log(consumer->client->host, LW_LOG_WARN, "pulsar.discarded",
+                "a message cannot be read and is acknowledged with that reason",
+                "topic=%s ledger=%llu entry=%llu count=%llu reason=\"%s\"", consumer->topic,
+                (unsigned long long)message->message_id.ledger,
+                (unsigned long long)message->message_id.entry,
+                (unsigned long long)consumer->discards_unsaid, why);
+    consumer->discard_said_at = now;
+    consumer->discards_unsaid = 0;
+}
+
+static struct lw_pulsar_entry *
+make_entry(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message_id *id,
+           int32_t batch_size)
+{
+    struct lw_pulsar_entry *entry = lw_pulsar_entry_create(&consumer->entries, id->ledger,
+                                                           id->entry, batch_size);
+    if (entry) {
+        entry->consumer = consumer;
+        entry->partition = id->partition;
+    }
+    return entry;
+}
+
+static void
+discard(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+        int32_t validation, const char *why)
+{
+    const struct lw_pulsar_message_id *id = &message->message_id;
+    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
+                                                        id->entry);
+    if (entry) { /* known already: a copy that was damaged on its way */
+        consumer->figures.copies_dropped++;
+        return;
+    }
+    entry = make_entry(consumer, id, 0);
+    if (!entry) {
+        break_connection(consumer);
+        return;
+    }
+    say_discard(consumer, message, why);
+    entry->validation = (int8_t)validation;
+    entry->unacked[0] = 0;
+    lw_pulsar_acks_add(&consumer->acks, entry);
+    lw_pulsar_consumer_plan_acks(consumer);
+}
+
+void
+lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, bool acks)
+{
+    struct lw_pulsar_consumer *consumer = user;
+    struct lw_pulsar_message_id full = lw_pulsar_message_id_of(id.ledger, id.entry);
+    if (lw_pulsar_held_find(&consumer->entries.held, id.ledger, id.entry)) {
+        return;
+    }
+    struct lw_pulsar_entry *entry = make_entry(consumer, &full, 0);
+    if (!entry) {
+        return; /* the broker has it, and gives it again to the next session */
+    }
+    if (acks) {
+        entry->unacked[0] = 0;
+        lw_pulsar_acks_add(&consumer->acks, entry);
+        lw_pulsar_consumer_plan_acks(consumer);
+    } else {
+        lw_pulsar_bit_set(entry->here, 0);
+        lw_pulsar_bit_set(entry->nacked, 0);
+        lw_pulsar_consumer_plan_nack(consumer, entry, consumer->options->nack_delay_ns);
+    }
+}
+
+/* -- Queueing -------------------------------------------------------------------------------------- */
+
+static void
+set_key(struct lw_pulsar_received *member, struct lw_bytes key, bool is_b64, bool is_null)
+{
+    member->key = is_null ? (struct lw_bytes){ NULL, 0 } : key;
+    member->has_bytes_key = is_b64 && !is_null && key.data &&
+                            lw_pulsar_key_decode(&member->key);
+}
+
+static void
+enqueue(struct lw_pulsar_consumer *consumer, struct lw_pulsar_received *member)
+{
+    lw_pulsar_permits_queue(&consumer->permits, member->key.size + member->value.size);
+    lw_queue_push(&consumer->queue, &member->node);
+    consumer->figures.messages++;
+}
+
+static void
+tell_ready(struct lw_pulsar_consumer *consumer, bool was_empty)
+{
+    if (was_empty && consumer->queue.first && !consumer->is_paused) {
+        consumer->ops->on_ready(consumer);
+    }
+}
+
+/* The memory of `taking` goes to the arrival. NULL: none left, the connection is closed. */
+static struct lw_pulsar_arrival *
+arrive(struct taking *taking, struct lw_pulsar_entry *entry, uint32_t members)
+{
+    struct lw_pulsar_arrival *arrival = lw_pulsar_arrival_create(entry, taking->block,
+                                                                 taking->buffer, members);
+    taking->buffer = NULL;
+    if (!arrival) {
+        lw_pulsar_entry_tidy(entry);
+        break_connection(taking->consumer);
+        return NULL;
+    }
+    arrival->publish_time = taking->metadata->publish_time;
+    arrival->redeliveries = taking->message->redelivery_count;
+    return arrival;
+}
+
+static void
+take_single(struct taking *taking, struct lw_pulsar_entry *entry)
+{
+    const struct lw_pulsar_metadata *metadata = taking->metadata;
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    bool was_empty = consumer->queue.first == NULL;
+    struct lw_pulsar_arrival *arrival = arrive(taking, entry, 0);
+    if (!arrival) {
+        return;
+    }
+    struct lw_pulsar_received *member = &arrival->single;
+    lw_pulsar_received_begin(member, arrival, -1);
+    set_key(member, metadata->partition_key, metadata->is_key_b64,
+            metadata->null_partition_key);
+    member->ordering_key = metadata->ordering_key;
+    member->value = metadata->null_value ? (struct lw_bytes){ NULL, 0 } : taking->body;
+    member->schema_version = metadata->schema_version;
+    member->properties = metadata->properties;
+    member->event_time = metadata->event_time;
+    enqueue(consumer, member);
+    tell_ready(consumer, was_empty);
+}
+
+/* -- Batches --------------------------------------------------------------------------------------- */
+
+static void
+set_member(struct lw_pulsar_received *to, const struct lw_pulsar_member *from,
+           const struct lw_pulsar_metadata *metadata)
+{
+    set_key(to, from->metadata.partition_key, from->metadata.is_key_b64,
+            from->metadata.null_partition_key);
+    to->ordering_key = from->metadata.ordering_key;
+    to->value = from->value;
+    to->schema_version = metadata->schema_version;
+    to->properties = from->metadata.properties;
+    to->event_time = from->metadata.event_time;
+}
+
+/* The broker's set: what it knows to be acknowledged is so here, too. */
+static void
+apply_set(struct lw_pulsar_entry *entry, const struct lw_pulsar_list *set)
+{
+    struct lw_pulsar_walk walk = lw_pulsar_list_walk(set);
+    for (uint32_t i = 0; set->count > 0 && i < entry->word_count; i++) {
+        uint64_t word = 0; /* those that are missing are acknowledged */
+        (void)lw_pulsar_walk_number(&walk, &word);
+        entry->unacked[i] &= word;
+    }
+}
+
+/* Members of a compacted batch that are not in it count as acknowledged. */
+static void
+apply_compaction(struct lw_pulsar_entry *entry, const struct lw_pulsar_list *indexes)
+{
+    struct lw_pulsar_walk walk = lw_pulsar_list_walk(indexes);
+    uint64_t index;
+    if (indexes->count == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < entry->word_count; i++) {
+        entry->nacked[i] = entry->unacked[i];
+        entry->unacked[i] = 0;
+    }
+    while (lw_pulsar_walk_number(&walk, &index)) {
+        if (index < (uint64_t)entry->batch_size &&
+            lw_pulsar_bit_is_set(entry->nacked, (uint32_t)index)) {
+            lw_pulsar_bit_set(entry->unacked, (uint32_t)index);
+        }
+    }
+    for (uint32_t i = 0; i < entry->word_count; i++) {
+        entry->nacked[i] = 0;
+    }
+}
+
+/* Reads the members that are wanted into the arrival; false: malformed. */
+static bool
+read_members(struct taking *taking, struct lw_pulsar_batch *batch,
+             struct lw_pulsar_arrival *arrival, uint32_t *ret_count)
+{
+    struct lw_pulsar_entry *entry = arrival->entry;
+    struct lw_pulsar_member member;
+    uint32_t count = 0;
+    while (lw_pulsar_batch_next(batch, &member)) {
+        uint32_t bit = (uint32_t)member.index;
+        if (member.metadata.compacted_out) {
+            lw_pulsar_bit_clear(entry->unacked, bit);
+        } else if (lw_pulsar_bit_is_set(entry->unacked, bit) &&
+                   !lw_pulsar_bit_is_set(entry->here, bit)) {
+            struct lw_pulsar_received *to = &arrival->members[count++];
+            lw_pulsar_received_begin(to, arrival, member.index);
+            set_member(to, &member, taking->metadata);
+        }
+    }
+    *ret_count = count;
+    return batch->fault == LW_PULSAR_OK;
+}
+
+static void
+end_members(struct lw_pulsar_arrival *arrival, uint32_t count)
+{
+    struct lw_pulsar_received *members = arrival->members;
+    if (count == 0) {
+        lw_pulsar_arrival_drop(arrival);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        lw_pulsar_received_end(&members[i]);
+    }
+}
+
+/* Nothing of a new one is left to deliver: all of it was compacted away or acknowledged. */
+static void
+end_empty(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry)
+{
+    if (!lw_pulsar_entry_has_unacked(entry) && entry->ack_state == LW_PULSAR_ACK_NONE) {
+        lw_pulsar_acks_add(&consumer->acks, entry);
+        lw_pulsar_consumer_plan_acks(consumer);
+    }
+    lw_pulsar_entry_tidy(entry);
+}
+
+static void
+fill_batch(struct taking *taking, struct lw_pulsar_batch *batch, struct lw_pulsar_entry *entry)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    bool was_empty = consumer->queue.first == NULL;
+    uint32_t count = 0;
+    entry->left++; /* it stays while we look at it */
+    uint32_t capacity = batch->left > 0 ? (uint32_t)batch->left : 1;
+    struct lw_pulsar_arrival *arrival = arrive(taking, entry, capacity);
+    if (!arrival) {
+        entry->left--;
+        lw_pulsar_entry_tidy(entry);
+        return;
+    }
+    bool is_read = read_members(taking, batch, arrival, &count);
+    if (!is_read || count == 0) {
+        end_members(arrival, count);
+        entry->left--;
+        if (is_read) {
+            end_empty(consumer, entry);
+        } else {
+            lw_pulsar_entry_tidy(entry);
+            discard(consumer, taking->message, LW_PULSAR_INVALID_BATCH,
+                    lw_pulsar_fault_text(batch->fault));
+        }
+        return;
+    }
+    entry->left--;
+    for (uint32_t i = 0; i < count; i++) {
+        enqueue(consumer, &arrival->members[i]);
+    }
+    tell_ready(consumer, was_empty);
+}
+
+static void
+take_batch(struct taking *taking, struct lw_pulsar_entry *entry)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    struct lw_pulsar_batch batch;
+    enum lw_pulsar_fault fault = lw_pulsar_batch_open(taking->metadata, taking->body, &batch);
+    if (fault == LW_PULSAR_OK && batch.count > MEMBERS_MAX) {
+        fault = LW_PULSAR_BATCH_MALFORMED;
+    }
+    if (fault != LW_PULSAR_OK) {
+        discard(consumer, taking->message, LW_PULSAR_INVALID_BATCH,
+                lw_pulsar_fault_text(fault));
+        return;
+    }
+    if (!entry) {
+        entry = make_entry(consumer, &taking->message->message_id, batch.count);
+        if (!entry) {
+            break_connection(consumer);
+            return;
+        }
+        apply_compaction(entry, &taking->metadata->compacted_batch_indexes);
+    } else if (entry->batch_size != batch.count) {
+        consumer->figures.copies_dropped++;
+        return;
+    }
+    apply_set(entry, &taking->message->ack_set);
+    fill_batch(taking, &batch, entry);
+}
+
+/* -- Opening --------------------------------------------------------------------------------------- */
+
+/* Of a packed body the buffer; false: discarded, or no memory. */
+static bool
+decompress(struct taking *taking)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    int32_t compression = taking->metadata->compression;
+    size_t size = taking->metadata->uncompressed_size;
+    enum lw_pulsar_fault fault = lw_pulsar_uncompressed_check(
+        compression, taking->body, size, consumer->options->uncompressed_bytes_max);
+    if (fault != LW_PULSAR_OK) {
+        discard(consumer, taking->message,
+                fault == LW_PULSAR_SIZE_REFUSED ? LW_PULSAR_INVALID_UNCOMPRESSED_SIZE
+                                                : LW_PULSAR_INVALID_DECOMPRESSION,
+                lw_pulsar_fault_text(fault));
+        return false;
+    }
+    consumer->codec = consumer->codec ? consumer->codec : lw_pulsar_codec_create();
+    uint8_t *buffer = lw_alloc(size + 1);
+    if (!consumer->codec || !buffer) {
+        lw_free(buffer);
+        break_connection(consumer);
+        return false;
+    }
+    fault = lw_pulsar_decompress(consumer->codec, compression, taking->body, buffer, size);
+    lw_free(taking->buffer);
+    taking->buffer = buffer;
+    taking->body = (struct lw_bytes){ buffer, size };
+    if (fault != LW_PULSAR_OK) {
+        discard(consumer, taking->message, LW_PULSAR_INVALID_DECOMPRESSION,
+                lw_pulsar_fault_text(fault));
+    }
+    return fault == LW_PULSAR_OK;
+}
+
+/* The body is whole: decompress, then deliver what of it is new. */
+static void
+take_body(struct taking *taking, struct lw_pulsar_entry *entry,
+          struct lw_pulsar_chunked *chunked)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    if (taking->metadata->compression != LW_PULSAR_COMPRESSION_NONE && !decompress(taking)) {
+        return;
+    }
+    if (!chunked && lw_pulsar_metadata_is_batch(taking->metadata)) {
+        take_batch(taking, entry);
+        return;
+    }
+    entry = make_entry(consumer, &taking->message->message_id, 0);
+    if (!entry) {
+        break_connection(consumer);
+        return;
+    }
+    if (chunked) {
+        entry->chunks = chunked->ids;
+        entry->chunk_count = chunked->count - 1;
+        chunked->ids = NULL;
+    }
+    take_single(taking, entry);
+}
+
+/* A copy of a single message, or of a batch of which no member can be new. */
+static bool
+is_copy(const struct taking *taking, const struct lw_pulsar_entry *entry)
+{
+    if (!entry) {
+        return false;
+    }
+    for (uint32_t i = 0; i < entry->word_count; i++) {
+        if ((entry->unacked[i] & ~entry->here[i]) != 0) {
+            return !lw_pulsar_metadata_is_batch(taking->metadata);
+        }
+    }
+    return true;
+}
+
+static void
+take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
+{
+    const struct lw_pulsar_message_id *id = &taking->message->message_id;
+    if (lw_pulsar_held_find(&taking->consumer->entries.held, id->ledger, id->entry)) {
+        taking->consumer->figures.copies_dropped++;
+    } else {
+        taking->buffer = chunked->data;
+        taking->body = (struct lw_bytes){ chunked->data, chunked->size };
+        chunked->data = NULL;
+        take_body(taking, NULL, chunked);
+    }
+    lw_pulsar_chunked_free(chunked);
+}
+
+static bool
+is_older(const struct lw_pulsar_consumer *consumer, uint64_t publish_time)
+{
+    struct lw_host *host = consumer->client->host;
+    uint64_t wall = (uint64_t)host->ops->wall_ms(host);
+    return consumer->options->chunk_expiry_ns > 0 && wall > publish_time &&
+           wall - publish_time > consumer->options->chunk_expiry_ns / LW_MS;
+}
+
+static void
+take_chunk(struct taking *taking)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    const struct lw_pulsar_metadata *metadata = taking->metadata;
+    const struct lw_pulsar_message_id *id = &taking->message->message_id;
+    struct lw_pulsar_chunked *whole = NULL;
+    struct lw_host *host = consumer->client->host;
+    struct lw_pulsar_chunk chunk = {
+        .uuid = metadata->uuid,
+        .body = taking->body,
+        .id = { id->ledger, id->entry },
+        .index = metadata->chunk_id,
+        .count = metadata->num_chunks_from_msg,
+        .size = metadata->total_chunk_msg_size,
+        .is_old = is_older(consumer, metadata->publish_time),
+    };
+    switch (lw_pulsar_chunks_add(&consumer->chunks, &chunk, host->now, &whole)) {
+    case LW_PULSAR_CHUNK_WHOLE:
+        take_whole_chunked(taking, whole);
+        break;
+    case LW_PULSAR_CHUNK_REFUSED:
+        discard(consumer, taking->message, LW_PULSAR_INVALID_UNCOMPRESSED_SIZE,
+                "its chunks do not make a message within the bounds");
+        break;
+    case LW_PULSAR_CHUNK_NO_MEMORY:
+        break_connection(consumer);
+        break;
+    case LW_PULSAR_CHUNK_KEPT:
+        break;
+    }
+    lw_timers_arm(&host->timers, &consumer->chunk_timer,
+                  lw_pulsar_chunks_expire(&consumer->chunks, host->now));
+}
+
+/* -- Charging -------------------------------------------------------------------------------------- */
+
+/* What the broker took from the permits: the members that were not acknowledged. */
+static uint32_t
+charge_of(const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_list *set)
+{
+    uint32_t count = metadata->num_messages_in_batch > 0
+                         ? (uint32_t)metadata->num_messages_in_batch
+                         : 1;
+    if (__builtin_expect(set->count == 0, 1)) {
+        return count;
+    }
+    struct lw_pulsar_walk walk = lw_pulsar_list_walk(set);
+    uint32_t left = 0;
+    uint64_t word;
+    for (uint32_t i = 0; i < count && lw_pulsar_walk_number(&walk, &word); i += 64) {
+        uint64_t mask = count - i >= 64 ? UINT64_MAX : (UINT64_C(1) << (count - i)) - 1;
+        left += (uint32_t)__builtin_popcountll(word & mask);
+    }
+    return left;
+}
+
+/* Its metadata may be damaged as well: believed no further than the largest of late. */
+static void
+take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+             const struct lw_pulsar_payload *payload, enum lw_pulsar_fault fault)
+{
+    struct lw_pulsar_metadata metadata;
+    uint32_t charge = 1;
+    if (payload && lw_pulsar_metadata_decode(payload->metadata, &metadata) == LW_PULSAR_OK) {
+        uint32_t claimed = charge_of(&metadata, &message->ack_set);
+        uint32_t largest = consumer->permits.largest > consumer->permits.largest_before
+                               ? consumer->permits.largest
+                               : consumer->permits.largest_before;
+        charge = claimed < largest ? claimed : largest;
+    }
+    lw_pulsar_permits_charge(&consumer->permits, charge, 0);
+    discard(consumer, message,
+            fault == LW_PULSAR_CHECKSUM_WRONG ? LW_PULSAR_INVALID_CHECKSUM
+                                              : LW_PULSAR_INVALID_BATCH,
+            lw_pulsar_fault_text(fault));
+    lw_pulsar_consumer_flow(consumer);
+}
+
+/* It belongs to what was before a rewind or a seek. */
+static bool
+is_stale(const struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message)
+{
+    bool has_epoch = (message->has & LW_PULSAR_MESSAGE_HAS_CONSUMER_EPOCH) != 0;
+    return consumer->is_seeking || (has_epoch && message->consumer_epoch < consumer->epoch);
+}
+
+static void
+take(struct taking *taking)
+{
+    struct lw_pulsar_consumer *consumer = taking->consumer;
+    const struct lw_pulsar_message_id *id = &taking->message->message_id;
+    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
+                                                        id->entry);
+    if (__builtin_expect(taking->metadata->encryption_keys.count > 0, 0)) {
+        discard(consumer, taking->message, LW_PULSAR_INVALID_DECRYPTION, "it is encrypted");
+    } else if (__builtin_expect(lw_pulsar_metadata_is_chunk(taking->metadata), 0)) {
+        take_chunk(taking);
+    } else if (__builtin_expect(is_copy(taking, entry), 0)) {
+        consumer->figures.copies_dropped++;
+    } else {
+        take_body(taking, entry, NULL);
+    }
+    lw_free(taking->buffer);
+}
+
+void
+lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
+                              const struct lw_pulsar_message *message, struct lw_bytes rest,
+                              struct lw_pulsar_block *block)
+{
+    struct lw_pulsar_consumer *consumer = LW_CONTAINER(user, struct lw_pulsar_consumer, user);
+    struct lw_pulsar_payload payload;
+    struct lw_pulsar_metadata metadata;
+    consumer->figures.entries++;
+    if (!lw_pulsar_consumer_has_session(consumer)) {
+        return;
+    }
+    enum lw_pulsar_fault fault = lw_pulsar_payload_open(rest, &payload);
+    if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
+        take_damaged(consumer, message, fault == LW_PULSAR_CHECKSUM_WRONG ? &payload : NULL,
+                     fault);
+        return;
+    }
+    fault = lw_pulsar_metadata_decode(payload.metadata, &metadata);
+    if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
+        take_damaged(consumer, message, NULL, fault);
+        return;
+    }
+    lw_pulsar_permits_charge(&consumer->permits, charge_of(&metadata, &message->ack_set),
+                             payload.body.size);
+    if (__builtin_expect(is_stale(consumer, message), 0)) {
+        lw_pulsar_consumer_flow(consumer);
+        return;
+    }
+    if (__builtin_expect(!consumer->is_begun, 0)) {
+        lw_pulsar_consumer_begin(consumer); /* brokers that do not tell who is active */
+    }
+    struct taking taking = { consumer, message, block, &metadata, payload.body, NULL };
+    uint32_t queued = consumer->permits.queued;
+    take(&taking);
+    if (__builtin_expect(consumer->permits.queued == queued, 0)) {
+        lw_pulsar_consumer_flow(consumer); /* its permits brought nothing */
+    }
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of a consumer share. consumer.c has its life and the calls of the source;
+ * consumer_session.c finds, subscribes and ends sessions; consumer_message.c takes what comes;
+ * consumer_ack.c sends acknowledgements; consumer_redeliver.c asks for redelivery. Loop thread.
+ */
+#ifndef LW_BROKERS_PULSAR_CONSUMER_STATE_H
+#define LW_BROKERS_PULSAR_CONSUMER_STATE_H
+
+#include "brokers/pulsar/acks.h"
+#include "brokers/pulsar/chunks.h"
+#include "brokers/pulsar/consumer.h"
+#include "brokers/pulsar/nacks.h"
+#include "brokers/pulsar/permits.h"
+#include "brokers/pulsar/wire/compress.h"
+
+/*
+ * PENDING     -> SUBSCRIBING by start, STOPPED by stop
+ * SUBSCRIBING -> READY, WAITING after a failure, FAILED after one that is final, STOPPED
+ * READY       -> WAITING when the session ended, SUBSCRIBING at once if the broker named its next
+ *                owner, STOPPING by stop
+ * WAITING     -> SUBSCRIBING after a pause, STOPPED
+ * STOPPING    -> STOPPED after the last receipts and the answer to the close, or its deadline
+ * FAILED      -> STOPPED by stop
+ */
+enum lw_pulsar_consumer_state {
+    LW_PULSAR_CONSUMER_PENDING,
+    LW_PULSAR_CONSUMER_SUBSCRIBING,
+    LW_PULSAR_CONSUMER_READY,
+    LW_PULSAR_CONSUMER_WAITING,
+    LW_PULSAR_CONSUMER_STOPPING,
+    LW_PULSAR_CONSUMER_STOPPED,
+    LW_PULSAR_CONSUMER_FAILED
+};
+
+/* An ACK that waits for its receipt. */
+struct lw_pulsar_ack_flight {
+    struct lw_list link;
+    struct lw_list entries;
+    struct lw_pulsar_request request;
+    struct lw_pulsar_consumer *consumer;
+};
+
+struct lw_pulsar_consumer {
+    struct lw_pulsar_user user;
+    struct lw_pulsar_client *client;
+    const struct lw_pulsar_consumer_settings *options;
+    const struct lw_pulsar_consumer_ops *ops;
+    void *source;
+    uint32_t slot;
+    enum lw_pulsar_consumer_state state;
+    struct lw_pulsar_connection *connection; /* of the session or the attempt */
+    struct lw_pulsar_find find;
+    struct lw_pulsar_request subscribe;
+    struct lw_pulsar_request close;
+    struct lw_pulsar_request seek;
+    struct lw_pulsar_backoff backoff;
+    uint64_t epoch;
+    uint64_t stop_deadline;
+    struct lw_pulsar_seek_target seek_target;
+    bool is_paused;
+    bool is_stopping;
+    bool is_stop_told;
+    bool is_closing; /* the last CLOSE_CONSUMER is sent */
+    bool is_close_answered;
+    bool is_begun; /* an ownership */
+    bool was_ready;
+    bool wants_seek;
+    bool is_seeking;   /* SEEK is sent: what still comes is of before */
+    bool is_lost_due;  /* on_lost is to be called */
+    bool is_begin_due; /* on_begun is to be called */
+    bool is_end_told;
+    bool has_said; /* why it does not work, in this outage */
+    int32_t said_code;
+    struct lw_pulsar_permits permits;
+    struct lw_pulsar_entries entries;
+    struct lw_pulsar_acks acks;
+    struct lw_pulsar_nacks nacks;
+    struct lw_pulsar_chunks chunks;
+    struct lw_pulsar_codec *codec; /* made on first use */
+    struct lw_list flights;
+    struct lw_list spare_flights;
+    struct lw_list timeouts; /* entries that are held, oldest first */
+    struct lw_queue queue;
+    struct lw_timer retry_timer;
+    struct lw_timer ack_timer;
+    struct lw_timer nack_timer;
+    struct lw_timer timeout_timer;
+    struct lw_timer chunk_timer;
+    struct lw_timer stop_timer;
+    struct lw_deferred deferred;  /* what is told to the source later */
+    struct lw_deferred ack_flush; /* acks at the end of a turn */
+    struct lw_pulsar_consumer_figures figures;
+    uint64_t discard_said_at;
+    uint64_t discards_unsaid;
+    uint8_t *ids_buffer; /* of redeliveries */
+    char assigned[256];  /* the next owner's URL, as the broker said; empty: none */
+    char name[64];       /* consumer_name that was made up */
+    char what[300];      /* "subscribe to TOPIC" */
+    char topic[];
+};
+
+/* -- consumer_session.c */
+void lw_pulsar_consumer_attempt(struct lw_pulsar_consumer *consumer);
+/* The session is over; another one is begun after a pause, or at once. */
+void lw_pulsar_consumer_end_session(struct lw_pulsar_consumer *consumer, bool at_once);
+/* Leaves the connection in order and subscribes again. */
+void lw_pulsar_consumer_restart(struct lw_pulsar_consumer *consumer, bool at_once);
+void lw_pulsar_consumer_send_close(struct lw_pulsar_consumer *consumer, lw_pulsar_request_fn fn,
+                                   uint64_t timeout_ns);
+void lw_pulsar_consumer_on_retry(struct lw_timer *timer, uint64_t now);
+void lw_pulsar_consumer_clear_queue(struct lw_pulsar_consumer *consumer);
+/* Nothing that is here belongs to us any more. */
+void lw_pulsar_consumer_fence(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_begin_seek(struct lw_pulsar_consumer *consumer);
+extern const struct lw_pulsar_user_ops lw_pulsar_consumer_user_ops;
+
+/* -- consumer.c */
+void lw_pulsar_consumer_begin(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_lose(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_finish_stop(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_go_on_stopping(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_flow(struct lw_pulsar_consumer *consumer);
+
+/* -- consumer_message.c */
+void lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
+                                   const struct lw_pulsar_message *message,
+                                   struct lw_bytes rest, struct lw_pulsar_block *block);
+void lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, bool acks);
+
+/* -- consumer_ack.c */
+void lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_return_acks(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_on_ack_timer(struct lw_timer *timer, uint64_t now);
+void lw_pulsar_consumer_on_ack_deferred(struct lw_deferred *deferred);
+void lw_pulsar_consumer_free_flights(struct lw_pulsar_consumer *consumer);
+bool lw_pulsar_consumer_on_ack_response(struct lw_pulsar_consumer *consumer,
+                                        const struct lw_pulsar_command *command);
+
+/* -- consumer_redeliver.c */
+void lw_pulsar_consumer_plan_nack(struct lw_pulsar_consumer *consumer,
+                                  struct lw_pulsar_entry *entry, uint64_t delay_ns);
+void
+lw_pulsar_consumer_watch(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry);
+void lw_pulsar_consumer_on_nack_timer(struct lw_timer *timer, uint64_t now);
+void lw_pulsar_consumer_on_timeout_timer(struct lw_timer *timer, uint64_t now);
+/* Exclusive and Failover: all that is not acknowledged comes again, in order. */
+void lw_pulsar_consumer_rewind(struct lw_pulsar_consumer *consumer);
+
+static inline bool
+lw_pulsar_consumer_rewinds(const struct lw_pulsar_consumer *consumer)
+{
+    return consumer->options->type == LW_PULSAR_SUB_EXCLUSIVE ||
+           consumer->options->type == LW_PULSAR_SUB_FAILOVER;
+}
+
+/* Commands may be sent for the session. */
+static inline bool
+lw_pulsar_consumer_has_session(const struct lw_pulsar_consumer *consumer)
+{
+    return consumer->connection != NULL && (consumer->state == LW_PULSAR_CONSUMER_READY ||
+                                            consumer->state == LW_PULSAR_CONSUMER_STOPPING);
+}
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries, arrivals and members: who holds what, and when it goes. A single message with its entry
+ * and arrival is one object of the pool; a batch adds one array of members, and more than 64
+ * members one array of bits.
+ */
+#include "brokers/pulsar/entry.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { ENTRIES_MAX = 1 << 20, CHUNK = 128, SETS = 3, WORD = 64, REMEMBERED_MAX = 1024 };
+
+enum lw_status
+lw_pulsar_entries_init(struct lw_pulsar_entries *entries, uint64_t seed)
+{
+    lw_pulsar_held_init(&entries->held, seed);
+    lw_list_init(&entries->remembered);
+    entries->remembered_count = 0;
+    return lw_pool_init(&entries->pool, sizeof(struct lw_pulsar_entry), ENTRIES_MAX, CHUNK,
+                        NULL, NULL);
+}
+
+static void
+free_parts(struct lw_pulsar_entry *entry)
+{
+    if (entry->unacked != entry->own_words) {
+        lw_free(entry->unacked);
+    }
+    lw_free(entry->chunks);
+}
+
+static void
+end_entry(struct lw_pulsar_entry *entry, void *user)
+{
+    (void)user;
+    lw_pulsar_held_remove(&entry->home->held, entry->ledger, entry->id);
+    free_parts(entry);
+    lw_pool_give(&entry->home->pool, entry);
+}
+
+void
+lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries)
+{
+    lw_pulsar_held_each(&entries->held, end_entry, NULL);
+    lw_pulsar_held_deinit(&entries->held);
+    lw_pool_deinit(&entries->pool);
+}
+
+/* -- Entries -------------------------------------------------------------------------------------- */
+
+/* All members up to the size, in as many words as it takes. */
+static bool
+init_bits(struct lw_pulsar_entry *entry, uint32_t members)
+{
+    entry->word_count = (members + WORD - 1) / WORD;
+    uint64_t *words = entry->own_words;
+    if (entry->word_count > 1) {
+        words = lw_alloc_array((size_t)entry->word_count * SETS, sizeof *words);
+        if (!words) {
+            return false;
+        }
+        memset(words, 0xff, entry->word_count * sizeof *words);
+    }
+    entry->unacked = words;
+    entry->here = words + entry->word_count;
+    entry->nacked = words + 2 * (size_t)entry->word_count;
+    uint32_t rest = members % WORD;
+    words[entry->word_count - 1] = rest == 0 ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
+    entry->here[0] = 0;
+    entry->nacked[0] = 0;
+    return true;
+}
+
+struct lw_pulsar_entry *
+lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
+                       int32_t batch_size)
+{
+    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
+    if (!entry) {
+        return NULL;
+    }
+    entry->home = entries;
+    entry->consumer = NULL;
+    entry->ledger = ledger;
+    entry->id = id;
+    entry->partition = -1;
+    entry->batch_size = batch_size;
+    entry->left = 0;
+    entry->validation = LW_PULSAR_NOT_INVALID;
+    entry->ack_state = LW_PULSAR_ACK_NONE;
+    entry->is_ack_again = false;
+    entry->is_in_table = true;
+    entry->is_fenced = false;
+    entry->is_remembered = false;
+    entry->nack_place = 0;
+    entry->chunks = NULL;
+    entry->chunk_count = 0;
+    entry->first.left = 0;
+    lw_list_init(&entry->ack_link);
+    lw_list_init(&entry->timeout_link);
+    if (!init_bits(entry, batch_size > 0 ? (uint32_t)batch_size : 1)) {
+        lw_pool_give(&entries->pool, entry);
+        return NULL;
+    }
+    if (!lw_pulsar_held_add(&entries->held, ledger, id, entry)) {
+        free_parts(entry);
+        lw_pool_give(&entries->pool, entry);
+        return NULL;
+    }
+    return entry;
+}
+
+static bool
+has_bits(const uint64_t *words, uint32_t count)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all |= words[i];
+    }
+    return all != 0;
+}
+
+bool
+lw_pulsar_entry_has_unacked(const struct lw_pulsar_entry *entry)
+{
+    return has_bits(entry->unacked, entry->word_count);
+}
+
+bool
+lw_pulsar_entry_has_here(const struct lw_pulsar_entry *entry)
+{
+    return has_bits(entry->here, entry->word_count);
+}
+
+static void
+leave_table(struct lw_pulsar_entry *entry)
+{
+    if (entry->is_in_table) {
+        entry->is_in_table = false;
+        lw_pulsar_held_remove(&entry->home->held, entry->ledger, entry->id);
+    }
+}
+
+void
+lw_pulsar_entry_tidy(struct lw_pulsar_entry *entry)
+{
+    if (entry->ack_state != LW_PULSAR_ACK_NONE) {
+        return;
+    }
+    if (entry->is_in_table && !entry->is_remembered && !lw_pulsar_entry_has_here(entry)) {
+        leave_table(entry);
+    }
+    if (!entry->is_in_table && entry->left == 0) {
+        free_parts(entry);
+        lw_pool_give(&entry->home->pool, entry);
+    }
+}
+
+void
+lw_pulsar_entry_forget(struct lw_pulsar_entry *entry)
+{
+    if (entry->is_remembered) {
+        entry->is_remembered = false;
+        entry->home->remembered_count--;
+        lw_list_remove(&entry->ack_link);
+    }
+}
+
+void
+lw_pulsar_entry_remember(struct lw_pulsar_entry *entry)
+{
+    struct lw_pulsar_entries *home = entry->home;
+    if (!entry->is_remembered) {
+        entry->is_remembered = true;
+        home->remembered_count++;
+        lw_list_push(&home->remembered, &entry->ack_link);
+    }
+    if (home->remembered_count > REMEMBERED_MAX) {
+        struct lw_pulsar_entry *oldest = LW_CONTAINER(home->remembered.next,
+                                                      struct lw_pulsar_entry, ack_link);
+        lw_pulsar_entry_forget(oldest);
+        lw_pulsar_entry_tidy(oldest);
+    }
+}
+
+void
+lw_pulsar_entry_fence(struct lw_pulsar_entry *entry)
+{
+    lw_assert(entry->nack_place == 0);
+    entry->is_fenced = true;
+    entry->is_ack_again = false;
+    lw_pulsar_entry_forget(entry);
+    lw_list_remove(&entry->timeout_link);
+    leave_table(entry);
+    lw_pulsar_entry_tidy(entry);
+}
+
+/* -- Arrivals --------------------------------------------------------------------------------------- */
+
+static struct lw_pulsar_arrival *
+place_for(struct lw_pulsar_entry *entry)
+{
+    return entry->first.left == 0 ? &entry->first : lw_alloc(sizeof(struct lw_pulsar_arrival));
+}
+
+struct lw_pulsar_arrival *
+lw_pulsar_arrival_create(struct lw_pulsar_entry *entry, struct lw_pulsar_block *block,
+                         uint8_t *buffer, uint32_t count)
+{
+    struct lw_pulsar_arrival *arrival = place_for(entry);
+    struct lw_pulsar_received *members = NULL;
+    if (arrival && count > 0) {
+        members = lw_alloc_array(count, sizeof *members);
+    }
+    if (!arrival || (count > 0 && !members)) {
+        if (arrival != &entry->first) {
+            lw_free(arrival);
+        }
+        lw_free(buffer);
+        return NULL;
+    }
+    arrival->entry = entry;
+    arrival->block = block;
+    arrival->buffer = buffer;
+    arrival->members = members;
+    arrival->publish_time = 0;
+    arrival->redeliveries = 0;
+    arrival->left = 0;
+    arrival->pins = 0;
+    if (block) {
+        lw_pulsar_block_hold(block);
+    }
+    return arrival;
+}
+
+static void
+drop_memory(struct lw_pulsar_arrival *arrival)
+{
+    if (arrival->block) {
+        lw_pulsar_block_drop(arrival->block);
+        arrival->block = NULL;
+    }
+    if (arrival->buffer) {
+        lw_free(arrival->buffer);
+        arrival->buffer = NULL;
+    }
+}
+
+void
+lw_pulsar_arrival_drop(struct lw_pulsar_arrival *arrival)
+{
+    drop_memory(arrival);
+    if (arrival->members) {
+        lw_free(arrival->members);
+        arrival->members = NULL;
+    }
+    if (arrival != &arrival->entry->first) {
+        lw_free(arrival);
+    }
+}
+
+void
+lw_pulsar_arrival_unpin(struct lw_pulsar_arrival *arrival)
+{
+    if (--arrival->pins == 0) {
+        drop_memory(arrival);
+    }
+}
+
+/* -- Members ------------------------------------------------------------------------------------------ */
+
+void
+lw_pulsar_received_begin(struct lw_pulsar_received *member, struct lw_pulsar_arrival *arrival,
+                         int32_t index)
+{
+    member->arrival = arrival;
+    member->copy = NULL;
+    member->index = index;
+    member->state = LW_PULSAR_QUEUED;
+    arrival->left++;
+    arrival->pins++;
+    arrival->entry->left++;
+    lw_pulsar_bit_set(arrival->entry->here, lw_pulsar_received_bit(member));
+}
+
+/* One that was never settled is not here any more either: a copy of it is welcome. */
+void
+lw_pulsar_received_end(struct lw_pulsar_received *member)
+{
+    struct lw_pulsar_arrival *arrival = member->arrival;
+    struct lw_pulsar_entry *entry = arrival->entry;
+    if (member->copy) {
+        lw_free(member->copy);
+    } else {
+        lw_pulsar_arrival_unpin(arrival);
+    }
+    if (member->state != LW_PULSAR_SETTLED && !entry->is_fenced) {
+        lw_pulsar_bit_clear(entry->here, lw_pulsar_received_bit(member));
+    }
+    entry->left--;
+    if (--arrival->left == 0) {
+        lw_pulsar_arrival_drop(arrival);
+    }
+    if (entry->left == 0) {
+        lw_list_remove(&entry->timeout_link);
+        lw_pulsar_entry_tidy(entry);
+    }
+}
+
+/* Ledger, entry and index in one number: ascends in a topic, and is the same for each delivery. */
+static int64_t
+position_of(const struct lw_pulsar_received *member)
+{
+    const struct lw_pulsar_entry *entry = member->arrival->entry;
+    return (int64_t)((entry->ledger & 0x7ffffff) << 36 | (entry->id & 0xffffff) << 12 |
+                     (lw_pulsar_received_bit(member) & 0xfff));
+}
+
+void
+lw_pulsar_received_fill(struct lw_pulsar_received *member, uint32_t slot,
+                        struct lw_message *out)
+{
+    member->state = LW_PULSAR_HELD;
+    out->key = member->key;
+    out->ordering_key = member->ordering_key;
+    out->value = member->value;
+    out->position = position_of(member);
+    out->slot = slot;
+    out->redeliveries = member->arrival->redeliveries;
+    out->owner = member;
+    out->entry = NULL;
+}
