@@ -99,6 +99,9 @@ lw_pulsar_source_receive(struct lw_pulsar_source *source, struct lw_message *con
         }
         turns--;
     }
+    /* What was taken is not outstanding any more, there and here alike. */
+    source->demand_messages -= given < source->demand_messages ? (uint32_t)given
+                                                               : source->demand_messages;
     *ret_has_more = source->ready_count > 0;
     return given;
 }
