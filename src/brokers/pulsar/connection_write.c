@@ -469,6 +469,10 @@ lw_pulsar_connection_flush(struct lw_pulsar_connection *connection)
     tell_sent(connection);
     tell_room(connection);
     out->is_flushing = false;
+    if (!out->is_blocked) {
+        /* A socket that takes all is always writable: nobody may watch for that. */
+        lw_pulsar_connection_set_events(connection, connection->events & ~LW_WRITABLE);
+    }
     settle_end(connection);
 }
 
