@@ -454,7 +454,8 @@ lw_loop_destroy(struct lw_loop *loop)
     uv_close((uv_handle_t *)&loop->deadline.poll, NULL);
     uv_run(&loop->uv, UV_RUN_NOWAIT);
     lw_assert(loop->watch_count == 0);
-    while (loop->lookup_count > 0) { /* threads of libuv hold them; the system's time-out ends */
+    while (loop->lookup_count >
+           0) { /* threads of libuv hold them; the system's time-out ends */
         uv_run(&loop->uv, UV_RUN_ONCE);
     }
     close_uv(loop);

@@ -255,9 +255,11 @@ static const struct lw_catalogue_entry entries[] = {
       "The issuer of OAuth2 tokens cannot be reached, or refused the client.",
       "Check issuer_url, audience, scope, id and secret in auth_params. Laneway tries again." },
     { "E0514", "the broker refused a request",
-      "The broker answered with an error of its own, such as a subscription that is taken or of "
+      "The broker answered with an error of its own, such as a subscription that is taken or "
+      "of "
       "another type, or a quota that is exceeded.",
-      "The message holds the broker's code and words; where waiting helps, Laneway tries again." },
+      "The message holds the broker's code and words; where waiting helps, Laneway tries "
+      "again." },
     { "E0601", "a handler cannot be loaded",
       "What the handler names could not be found or has the wrong form.",
       "Check name and version." },

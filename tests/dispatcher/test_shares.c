@@ -28,7 +28,7 @@ fill(struct world *world, int32_t partition, uint32_t keys)
 {
     for (uint32_t i = 0; i < PER_KEY; i++) {
         for (uint32_t k = 0; k < keys; k++) {
-            char key[16];
+            char key[24];
             snprintf(key, sizeof(key), "%d-%u", partition, k);
             world_send(world, "orders", partition, key, 1);
         }

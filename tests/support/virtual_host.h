@@ -19,7 +19,8 @@ enum { VIRTUAL_NAMES_MAX = 8, VIRTUAL_NAME_ADDRESSES_MAX = 4 };
 /* A name and the addresses (of IP version 4) that a look-up gives, in this order. */
 struct virtual_name {
     const char *name;
-    const char *addresses[VIRTUAL_NAME_ADDRESSES_MAX]; /* ends with NULL; none: never answered */
+    const char
+        *addresses[VIRTUAL_NAME_ADDRESSES_MAX]; /* ends with NULL; none: never answered */
 };
 
 struct virtual_host {
@@ -27,7 +28,7 @@ struct virtual_host {
     struct lw_list watches;
     struct lw_list lookups;
     const struct virtual_name *names; /* the test's; ends with a row of zeros; may be NULL */
-    uint64_t due;        /* of the next turn, as the last one said */
+    uint64_t due;                     /* of the next turn, as the last one said */
     uint64_t turns;
 };
 

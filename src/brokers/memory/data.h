@@ -202,7 +202,7 @@ struct lw_memory_source {
     enum lw_memory_reset reset;
     uint32_t demand_messages;
     uint32_t *rooms; /* by slot, what may come now; NULL: no bound */
-    bool is_held; /* receives nothing: a revoke waits, the hub is down, stopped */
+    bool is_held;    /* receives nothing: a revoke waits, the hub is down, stopped */
     bool is_stopped;
     bool is_missing_said; /* that its topic does not exist was said */
     bool is_refused;      /* exclusive: somebody else has it */

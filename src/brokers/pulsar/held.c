@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear probing over (ledger, entry) beside the pointer, so that a miss touches no entry.
+ * Linear probing over (ledger, entry) beside the pointer, so that a miss touches no entry. What
+ * an entry holds and when it is forgotten is the consumer's affair.
  */
 #include "brokers/pulsar/held.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A binary heap; an entry knows its place, from 1.
+ * A binary heap by due time; an entry knows its place, from 1, so that it can be taken out from
+ * anywhere. When to look is the consumer's affair.
  */
 #include "brokers/pulsar/nacks.h"
 

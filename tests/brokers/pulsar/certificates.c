@@ -20,7 +20,7 @@
 const char *
 certificates_path(const struct certificates *certificates, const char *name)
 {
-    static char paths[64][160];
+    static char paths[64][320];
     static unsigned int next;
     char *path = paths[next++ % 64];
     (void)snprintf(path, sizeof paths[0], "%s/%s", certificates->folder, name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scripted peer: sockets that never block, so that the one thread can drive both sides.
+ * The scripted peer: sockets that never block, so that the one thread can drive both sides. What
+ * is said and when is up to the test.
  */
 #include "tests/support/test.h"
 
