@@ -116,16 +116,16 @@ struct lw_dispatcher {
     bool is_abort_wanted;
     bool is_taking_events; /* no commit by count now: an event may tell that it is not ours */
     bool is_deadline_passed;
+    bool is_pinned_tight; /* half of the budget was used when pinned_check_at was set */
+    bool is_observed;     /* a history or fault points are on: every case takes the full path */
     uint32_t given_back;
+    uint32_t slow_turns; /* since slow_silent_until was set, this one included */
     uint64_t transitions;
     uint64_t pinned_unchecked;  /* bytes received since the pinned ones were measured */
     uint64_t pinned_check_at;   /* so many of them: they are measured again */
-    bool is_pinned_tight;       /* half of the budget was used then */
     uint64_t pace_minute;       /* whose windows the streams' handler times have */
     uint64_t slow_silent_until; /* a slow turn was said aloud */
-    uint32_t slow_turns;        /* since then, this one included */
     struct lw_history *history;
-    bool is_observed; /* a history or fault points are on: every case takes the full path */
     struct lw_letter close_letter;
 };
 
