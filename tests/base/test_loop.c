@@ -581,6 +581,65 @@ lack_of_memory_at_creation_is_told(void **state)
     lw_loop_destroy(NULL);
 }
 
+/* -- Names ------------------------------------------------------------------------------------- */
+
+struct name {
+    struct lw_resolve resolve;
+    int count;
+    bool is_found;
+};
+
+static void
+on_name(struct lw_resolve *resolve, const struct addrinfo *addresses, const char *failure)
+{
+    struct name *name = LW_CONTAINER(resolve, struct name, resolve);
+    name->count++;
+    name->is_found = addresses != NULL;
+    assert_true((addresses == NULL) == (failure != NULL));
+}
+
+static void
+wait_for_name(struct name *name)
+{
+    uint64_t limit = host->now + PATIENCE_MS * LW_MS;
+    while (name->count == 0 && host->now < limit) {
+        lw_loop_turn_until(loop, limit);
+    }
+    assert_int_equal(name->count, 1);
+}
+
+static void
+name_is_looked_up_off_the_thread_and_answered_later(void **state)
+{
+    (void)state;
+    struct name local = { 0 };
+    struct name none = { 0 };
+    assert_true(lw_host_resolve(host, &local.resolve, "localhost", on_name));
+    assert_int_equal(local.count, 0);
+    wait_for_name(&local);
+    assert_true(local.is_found);
+    assert_true(lw_host_resolve(host, &none.resolve, "not a name", on_name));
+    wait_for_name(&none);
+    assert_false(none.is_found);
+}
+
+static void
+name_that_nobody_waits_for_any_more_is_not_answered(void **state)
+{
+    (void)state;
+    struct name left = { 0 };
+    struct name local = { 0 };
+    assert_true(lw_host_resolve(host, &left.resolve, "localhost", on_name));
+    lw_host_resolve_cancel(host, &left.resolve);
+    lw_host_resolve_cancel(host, &left.resolve);
+    assert_true(lw_host_resolve(host, &local.resolve, "localhost", on_name));
+    wait_for_name(&local);
+    assert_int_equal(left.count, 0);
+    /* The loop may end while one is on its way. */
+    assert_true(lw_host_resolve(host, &left.resolve, "localhost", on_name));
+    lw_host_resolve_cancel(host, &left.resolve);
+}
+
 #define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -609,6 +668,8 @@ main(void)
         LOOP_TEST(deadline_that_moves_away_does_not_wake_for_ever),
         LOOP_TEST(driving_thread_has_sigpipe_blocked),
         LOOP_TEST(loop_leaves_no_descriptor_open_and_none_inheritable),
+        LOOP_TEST(name_is_looked_up_off_the_thread_and_answered_later),
+        LOOP_TEST(name_that_nobody_waits_for_any_more_is_not_answered),
         cmocka_unit_test(lack_of_memory_at_creation_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

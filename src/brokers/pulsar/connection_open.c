@@ -19,8 +19,6 @@
 
 enum { KEEPALIVE_IDLE_S = 60, KEEPALIVE_INTERVAL_S = 6, KEEPALIVE_PROBES = 10 };
 
-static void reach(struct lw_pulsar_connection *connection);
-
 static void
 say_unreachable(struct lw_pulsar_connection *connection, const char *why,
                 struct lw_error *ret_error)
@@ -166,6 +164,24 @@ forget_attempt(struct lw_pulsar_connection *connection)
     connection->is_end = false;
 }
 
+/* Goes on from the present address to the first that can be dialled. */
+static void
+reach(struct lw_pulsar_connection *connection)
+{
+    while (connection->address_at < connection->address_count) {
+        connection->step = LW_PULSAR_REACHING;
+        arm_share(connection);
+        int failed = dial_address(connection, &connection->addresses[connection->address_at]);
+        if (failed == 0) {
+            return;
+        }
+        say_unreachable(connection, strerrordesc_np(failed), &connection->attempt);
+        forget_attempt(connection);
+        connection->address_at++;
+    }
+    lw_pulsar_connection_end(connection, -1, &connection->attempt);
+}
+
 void
 lw_pulsar_connection_try_next(struct lw_pulsar_connection *connection,
                               const struct lw_error *error)
@@ -173,25 +189,8 @@ lw_pulsar_connection_try_next(struct lw_pulsar_connection *connection,
     connection->attempt = *error;
     connection->address_at++;
     lw_pulsar_auth_cancel(&connection->auth);
-    if (connection->address_at >= connection->address_count) {
-        lw_pulsar_connection_end(connection, -1, &connection->attempt);
-        return;
-    }
     forget_attempt(connection);
     reach(connection);
-}
-
-static void
-reach(struct lw_pulsar_connection *connection)
-{
-    struct lw_error error;
-    connection->step = LW_PULSAR_REACHING;
-    arm_share(connection);
-    int failed = dial_address(connection, &connection->addresses[connection->address_at]);
-    if (failed) {
-        say_unreachable(connection, strerrordesc_np(failed), &error);
-        lw_pulsar_connection_try_next(connection, &error);
-    }
 }
 
 static void

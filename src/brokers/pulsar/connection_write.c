@@ -368,7 +368,7 @@ encrypt(struct lw_pulsar_connection *connection)
     struct pieces pieces;
     cipher->out_used = 0;
     cipher->out_size = lw_pulsar_tls_take(connection->tls, cipher->out, sizeof cipher->out);
-    while (sizeof cipher->out - cipher->out_size > 2 * TLS_PIECE_BYTES) {
+    while (sizeof cipher->out - cipher->out_size > (size_t)2 * TLS_PIECE_BYTES) {
         size_t put = 0;
         gather_next(out, &pieces, TLS_PIECE_BYTES);
         if (pieces.count == 0 ||

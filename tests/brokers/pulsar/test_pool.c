@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who gets which connection: shared ones, hosts of the service in turn, proxies, up and down.
+ * Who gets which connection: shared ones, hosts of the service in turn, proxies, up and down;
+ * and the small parts that reconnecting needs, pauses and the table of ids.
  */
 #include "tests/support/test.h"
 
