@@ -6,6 +6,7 @@
  * two plain loops. Values are moved by memcpy, since the tables know places, not types. Pure.
  */
 #include "brokers/pulsar/wire/fields.h"
+#include <endian.h>
 
 LW_INLINE uint64_t
 bit_of(const struct lw_pulsar_field *field)
@@ -142,9 +143,8 @@ read_double(struct lw_proto_reader *reader, uint8_t *place)
         return false;
     }
     uint64_t number = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        number |= (uint64_t)from[i] << (8 * i);
-    }
+    memcpy(&number, from, sizeof number);
+    number = le64toh(number);
     memcpy(place, &number, sizeof number);
     return true;
 }
@@ -153,7 +153,7 @@ static bool
 read_value(struct lw_proto_reader *reader, const struct lw_pulsar_field *field, uint32_t wire,
            const uint8_t *tag, uint8_t *place)
 {
-    uint64_t number;
+    uint64_t number = 0;
     struct lw_bytes bytes;
     switch ((enum lw_pulsar_kind)field->kind) {
     case LW_PULSAR_KIND_U64:
@@ -291,7 +291,7 @@ LW_INLINE void
 write_value(const struct lw_pulsar_field *field, const uint8_t *place, bool is_wanted,
             struct lw_proto_writer *writer)
 {
-    uint64_t number;
+    uint64_t number = 0;
     struct lw_bytes bytes;
     switch ((enum lw_pulsar_kind)field->kind) {
     case LW_PULSAR_KIND_U64:

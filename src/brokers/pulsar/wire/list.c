@@ -113,7 +113,7 @@ lw_pulsar_list_numbers(const struct lw_pulsar_list *list, uint64_t *out, size_t 
 {
     struct lw_pulsar_walk walk = lw_pulsar_list_walk(list);
     size_t seen = 0;
-    for (uint64_t number; lw_pulsar_walk_number(&walk, &number); seen++) {
+    for (uint64_t number = 0; lw_pulsar_walk_number(&walk, &number); seen++) {
         if (seen < count) {
             out[seen] = number;
         }
@@ -211,7 +211,7 @@ lw_pulsar_list_write_numbers(const struct lw_pulsar_list *list, uint32_t id,
                              struct lw_proto_writer *writer)
 {
     struct lw_pulsar_walk walk = lw_pulsar_list_walk(list);
-    for (uint64_t number; lw_pulsar_walk_number(&walk, &number);) {
+    for (uint64_t number = 0; lw_pulsar_walk_number(&walk, &number);) {
         lw_proto_put_number(writer, id, number);
     }
 }
