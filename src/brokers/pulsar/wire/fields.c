@@ -142,10 +142,9 @@ read_double(struct lw_proto_reader *reader, uint8_t *place)
     if (!lw_proto_skip(reader, LW_PROTO_FIXED64)) {
         return false;
     }
-    uint64_t number = 0;
-    memcpy(&number, from, sizeof number);
-    number = le64toh(number);
-    memcpy(place, &number, sizeof number);
+    for (size_t i = 0; i < sizeof(uint64_t); i++) { /* little-endian on the wire */
+        place[BYTE_ORDER == BIG_ENDIAN ? sizeof(uint64_t) - 1 - i : i] = from[i];
+    }
     return true;
 }
 
