@@ -110,7 +110,9 @@ destroy(struct lw_broker *base)
     if (broker->publisher) {
         lw_pulsar_publisher_destroy(broker->publisher);
     }
-    lw_pulsar_client_deinit(&broker->client);
+    if (broker->client.host) {
+        lw_pulsar_client_deinit(&broker->client);
+    }
     lw_events_deinit(&broker->events);
     lw_pulsar_properties_deinit(&broker->properties);
     lw_free(broker->name);
@@ -127,23 +129,23 @@ static const struct lw_broker_caps pulsar_caps = {
     .retries_in_place = false,
 };
 
+/* The client keeps address and credentials that it finds when it begins. */
 static enum lw_status
 open_client(struct lw_pulsar_broker *broker, const char *url, struct lw_error *ret_error)
 {
     struct lw_pulsar_client_settings settings;
     struct lw_pulsar_auth_options auth;
     struct lw_pulsar_client *client = &broker->client;
-    lw_pulsar_settings_client(&broker->options.client, &settings);
-    lw_pulsar_client_init(client, broker->base.host, broker->name, &settings, &client_ops);
     enum lw_status status = lw_pulsar_address_parse(url, &client->address, ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }
     client->address.is_tls |= broker->options.client.use_tls;
-    lw_pulsar_rotation_init(&client->rotation, &client->address,
-                            lw_host_random(broker->base.host));
     lw_pulsar_settings_auth(&broker->options.client, &auth);
-    return lw_pulsar_auth_create(broker->base.host, &auth, &client->auth, ret_error);
+    status = lw_pulsar_auth_create(broker->base.host, &auth, &client->auth, ret_error);
+    lw_pulsar_settings_client(&broker->options.client, &settings);
+    lw_pulsar_client_init(client, broker->base.host, broker->name, &settings, &client_ops);
+    return status;
 }
 
 static enum lw_status
@@ -182,8 +184,6 @@ create(struct lw_host *host, const char *name, const char *url,
     lw_events_init(&broker->events, host);
     broker->name = lw_copy_text(name);
     broker->base.name = broker->name;
-    struct lw_pulsar_client_settings none = { 0 };
-    lw_pulsar_client_init(&broker->client, host, broker->name, &none, &client_ops);
     enum lw_status status = LW_STATUS_NO_MEMORY;
     if (broker->name &&
         lw_pulsar_properties_copy(&broker->properties, properties, property_count)) {
