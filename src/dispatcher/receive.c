@@ -273,7 +273,8 @@ fill_rooms(struct lw_stream *stream)
     if (assigned < 2) {
         return false;
     }
-    uint32_t share = fitting(limits) / assigned;
+    uint32_t most = fitting(limits);
+    uint32_t share = (most - most / 16) / assigned; /* all together do not stop receiving */
     share = share > 0 ? share : 1;
     for (uint32_t i = 0; i < stream->slot_count; i++) {
         uint32_t held = stream->slots[i] ? stream->slots[i]->held_count : share;
@@ -304,8 +305,19 @@ limit_slots(struct lw_stream *stream, bool is_sharing)
 /*
  * Partitions that hold less than their share of the limit come first: one with few keys, which is
  * slow, would else fill with its backlog the room that others need for messages that could run.
- * When those have nothing, the room is anybody's.
+ * When those have nothing, the room is anybody's, but for an eighth: at the limit, receiving
+ * would stop for those below their share as well.
  */
+static uint32_t
+room_of_anybody(const struct lw_stream *stream, uint32_t wanted)
+{
+    const struct lw_limits *limits = &stream->subscription.limits;
+    uint32_t most = fitting(limits);
+    most -= most / 8;
+    uint32_t room = limits->count < most ? most - limits->count : 0;
+    return room < wanted ? room : wanted;
+}
+
 static uint32_t
 ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t wanted)
 {
@@ -318,24 +330,30 @@ ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t want
     } else if (__builtin_expect(is_tight(limits) || stream->is_sharing, 0)) {
         limit_slots(stream, is_tight(limits) && fill_rooms(stream));
     }
+    stream->is_held_back = false;
     size_t count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
     if (count == 0 && stream->has_more && stream->is_sharing && stream->unplaced_count == 0) {
-        limit_slots(stream, false);
-        count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
+        wanted = room_of_anybody(stream, wanted);
+        stream->is_held_back = wanted == 0;
+        if (wanted > 0) {
+            limit_slots(stream, false);
+            count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
+        }
     }
     return (uint32_t)count;
 }
 
 /*
  * The stream is not asked again in this step, or the step would not end. What the broker has not
- * given yet comes in another turn; what lack of memory held up, after a while.
+ * given yet comes in another turn; what lack of memory held up, after a while; what was held back
+ * for those below their share, when something in hand ended.
  */
 static uint32_t
 receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
 {
     if (stream->unplaced_count > 0 || (room_of(stream) > 0 && dispatcher->spare_count == 0)) {
         lw_assignment_wait_for_memory(dispatcher);
-    } else if (stream->has_more) {
+    } else if (stream->has_more && !stream->is_held_back) {
         lw_host_want_turn(dispatcher->host);
     }
     stream->has_more = false;

@@ -58,6 +58,7 @@ struct lw_stream {
     struct lw_unplaced unplaced[LW_UNPLACED_MAX];
     uint32_t unplaced_count; /* they are not received, and placed when there is memory */
     bool is_blind;           /* one of them cannot be told apart when receiving: none is */
+    bool is_held_back;       /* only partitions above their share had something to give */
     bool is_sharing;         /* the broker holds `rooms` */
     uint32_t slot_count;
     uint32_t max_uncommitted;
