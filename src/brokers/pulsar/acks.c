@@ -10,7 +10,8 @@
 #include "base/alloc.h"
 
 enum {
-    KEY_ID = LW_PROTO_KEY(LW_PULSAR_LIST_ID, LW_PROTO_BYTES),
+    FIELD_IDS = 3, /* of ACK: with it in place the list is copied as it is */
+    KEY_ID = LW_PROTO_KEY(FIELD_IDS, LW_PROTO_BYTES),
     KEY_LEDGER = LW_PROTO_KEY(1, LW_PROTO_VARINT),
     KEY_ENTRY = LW_PROTO_KEY(2, LW_PROTO_VARINT),
     KEY_PARTITION = LW_PROTO_KEY(3, LW_PROTO_VARINT),
@@ -111,41 +112,59 @@ set_size(const struct lw_pulsar_entry *entry, size_t words)
     return size;
 }
 
-static void
-put_id(struct lw_proto_writer *writer, uint64_t ledger, uint64_t id,
-       const struct lw_pulsar_entry *entry, size_t words)
+LW_INLINE uint8_t *
+put_number(uint8_t *at, uint8_t key, uint64_t value)
 {
-    size_t size = 2 + lw_proto_varint_size(ledger) + lw_proto_varint_size(id);
-    size += words > 0 ? set_size(entry, words) : 0;
-    bool has_partition = entry->partition >= 0;
-    if (has_partition) {
-        size += 1 + lw_proto_varint_size((uint32_t)entry->partition);
+    *at++ = key;
+    for (; value >= 0x80; value >>= 7) {
+        *at++ = (uint8_t)(value | 0x80);
     }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+/* There is room: the caller looked. The size comes last, since it takes one byte without a set. */
+LW_INLINE void
+put_plain(struct lw_proto_writer *writer, uint64_t ledger, uint64_t id, int32_t partition)
+{
+    uint8_t *begin = writer->data + writer->size;
+    uint8_t *at = put_number(begin + 2, KEY_LEDGER, ledger);
+    at = put_number(at, KEY_ENTRY, id);
+    if (partition >= 0) {
+        at = put_number(at, KEY_PARTITION, (uint32_t)partition);
+    }
+    begin[0] = KEY_ID;
+    begin[1] = (uint8_t)(at - begin - 2);
+    writer->size += (size_t)(at - begin);
+}
+
+static void
+put_with_set(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry, size_t words)
+{
+    size_t size = 2 + lw_proto_varint_size(entry->ledger) + lw_proto_varint_size(entry->id);
+    size += set_size(entry, words);
     lw_proto_put_varint(writer, KEY_ID);
     lw_proto_put_varint(writer, size);
-    lw_proto_put_varint(writer, KEY_LEDGER);
-    lw_proto_put_varint(writer, ledger);
-    lw_proto_put_varint(writer, KEY_ENTRY);
-    lw_proto_put_varint(writer, id);
-    if (has_partition) {
-        lw_proto_put_varint(writer, KEY_PARTITION);
-        lw_proto_put_varint(writer, (uint32_t)entry->partition);
-    }
+    lw_proto_put_number(writer, 1, entry->ledger);
+    lw_proto_put_number(writer, 2, entry->id);
     for (size_t i = 0; i < words; i++) {
         lw_proto_put_varint(writer, KEY_WORD);
         lw_proto_put_varint(writer, entry->unacked[i]);
     }
 }
 
-void
-lw_pulsar_acks_put_ids(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry,
-                       bool with_set)
+static void
+put_ids(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry)
 {
     for (uint32_t i = 0; i < entry->chunk_count; i++) {
-        put_id(writer, entry->chunks[i].ledger, entry->chunks[i].entry, entry, 0);
+        put_plain(writer, entry->chunks[i].ledger, entry->chunks[i].entry, entry->partition);
     }
-    size_t words = with_set && entry->batch_size > 0 ? set_words(entry) : 0;
-    put_id(writer, entry->ledger, entry->id, entry, words);
+    size_t words = entry->batch_size > 0 ? set_words(entry) : 0;
+    if (words > 0) {
+        put_with_set(writer, entry, words);
+    } else {
+        put_plain(writer, entry->ledger, entry->id, entry->partition);
+    }
 }
 
 static size_t
@@ -198,13 +217,15 @@ lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
         if (!fits(entry, ids, writer.size)) {
             break;
         }
-        lw_pulsar_acks_put_ids(&writer, entry, true);
+        put_ids(&writer, entry);
         validation = entry->validation;
         ids += entry->chunk_count + 1;
         move(acks, entry, group);
     }
     acks->is_sorted |= acks->pending_count == 0;
-    *ret_ids = lw_pulsar_list_of(&writer);
+    *ret_ids = (struct lw_pulsar_list){
+        .at = writer.data, .size = writer.size, .id = FIELD_IDS, .is_dense = 1, .count = ids
+    };
     *ret_validation = validation;
     return true;
 }

@@ -37,8 +37,4 @@ bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
 void lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group);
 /* It will not come any more: all of the group is pending again. */
 void lw_pulsar_acks_return(struct lw_pulsar_acks *acks, struct lw_list *group);
-/* Writes the ids of an entry (all chunks), with its set if it is a batch and not whole. */
-void lw_pulsar_acks_put_ids(struct lw_proto_writer *writer, const struct lw_pulsar_entry *entry,
-                            bool with_set);
-
 #endif

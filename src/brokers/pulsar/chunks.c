@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNKS_MAX = 1 << 16 };
+enum { CHUNKS_MAX = 4096 }; /* so that the ids of a message fit one ACK */
 
 void
 lw_pulsar_chunked_free(struct lw_pulsar_chunked *chunked)

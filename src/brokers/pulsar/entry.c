@@ -28,7 +28,9 @@ free_parts(struct lw_pulsar_entry *entry)
     if (entry->unacked != entry->own_words) {
         lw_free(entry->unacked);
     }
-    lw_free(entry->chunks);
+    if (entry->chunks) {
+        lw_free(entry->chunks);
+    }
 }
 
 static void
@@ -52,24 +54,35 @@ lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries)
 
 /* All members up to the size, in as many words as it takes. */
 static bool
-init_bits(struct lw_pulsar_entry *entry, uint32_t members)
+init_many_bits(struct lw_pulsar_entry *entry, uint32_t members)
 {
     entry->word_count = (members + WORD - 1) / WORD;
-    uint64_t *words = entry->own_words;
-    if (entry->word_count > 1) {
-        words = lw_alloc_array((size_t)entry->word_count * SETS, sizeof *words);
-        if (!words) {
-            return false;
-        }
-        memset(words, 0xff, entry->word_count * sizeof *words);
+    uint64_t *words = lw_alloc_array((size_t)entry->word_count * SETS, sizeof *words);
+    if (!words) {
+        return false;
     }
+    uint32_t rest = members % WORD;
+    memset(words, 0xff, entry->word_count * sizeof *words);
+    words[entry->word_count - 1] = rest == 0 ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
     entry->unacked = words;
     entry->here = words + entry->word_count;
     entry->nacked = words + 2 * (size_t)entry->word_count;
-    uint32_t rest = members % WORD;
-    words[entry->word_count - 1] = rest == 0 ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
-    entry->here[0] = 0;
-    entry->nacked[0] = 0;
+    return true;
+}
+
+LW_INLINE bool
+init_bits(struct lw_pulsar_entry *entry, uint32_t members)
+{
+    if (__builtin_expect(members > WORD, 0)) {
+        return init_many_bits(entry, members);
+    }
+    entry->word_count = 1;
+    entry->unacked = entry->own_words;
+    entry->here = entry->own_words + 1;
+    entry->nacked = entry->own_words + 2;
+    entry->own_words[0] = UINT64_MAX >> (WORD - members);
+    entry->own_words[1] = 0;
+    entry->own_words[2] = 0;
     return true;
 }
 
@@ -112,11 +125,11 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
     return entry;
 }
 
-static bool
+LW_INLINE bool
 has_bits(const uint64_t *words, uint32_t count)
 {
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    uint64_t all = words[0];
+    for (uint32_t i = 1; i < count; i++) {
         all |= words[i];
     }
     return all != 0;

@@ -13,7 +13,7 @@ enum { FIRST_CAPACITY = 256 };
 void
 lw_pulsar_held_init(struct lw_pulsar_held *held, uint64_t seed)
 {
-    *held = (struct lw_pulsar_held){ .seed = seed };
+    *held = (struct lw_pulsar_held){ .seed = seed, .miss.at = SIZE_MAX };
 }
 
 void
@@ -44,15 +44,23 @@ seek_slot(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
 }
 
 struct lw_pulsar_entry *
-lw_pulsar_held_find(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
+lw_pulsar_held_find(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
 {
-    return held->count > 0 ? held->slots[seek_slot(held, ledger, id)].entry : NULL;
+    if (held->capacity == 0) {
+        return NULL;
+    }
+    size_t at = seek_slot(held, ledger, id);
+    held->miss.ledger = ledger;
+    held->miss.id = id;
+    held->miss.at = at;
+    return held->slots[at].entry;
 }
 
 static bool
 grow(struct lw_pulsar_held *held)
 {
     struct lw_pulsar_held larger = *held;
+    larger.miss.at = SIZE_MAX;
     larger.capacity = held->capacity > 0 ? held->capacity * 2 : FIRST_CAPACITY;
     larger.slots = lw_alloc_array(larger.capacity, sizeof *larger.slots);
     if (!larger.slots) {
@@ -76,8 +84,11 @@ lw_pulsar_held_add(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id,
     if ((held->count + 1) * 4 > held->capacity * 3 && !grow(held)) {
         return false;
     }
-    held->slots[seek_slot(held, ledger, id)] = (struct lw_pulsar_held_slot){ ledger, id,
-                                                                             entry };
+    bool is_known = held->miss.at != SIZE_MAX && held->miss.id == id &&
+                    held->miss.ledger == ledger;
+    size_t at = is_known ? held->miss.at : seek_slot(held, ledger, id);
+    held->slots[at] = (struct lw_pulsar_held_slot){ ledger, id, entry };
+    held->miss.at = SIZE_MAX;
     held->count++;
     return true;
 }
@@ -104,6 +115,7 @@ lw_pulsar_held_remove(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
         return;
     }
     size_t at = seek_slot(held, ledger, id);
+    held->miss.at = SIZE_MAX; /* places move */
     if (held->slots[at].entry) {
         held->count--;
         shift_back(held, at);

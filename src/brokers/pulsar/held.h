@@ -25,13 +25,18 @@ struct lw_pulsar_held {
     size_t capacity; /* a power of two, or 0 */
     size_t count;
     uint64_t seed;
+    struct {
+        uint64_t ledger;
+        uint64_t id;
+        size_t at;
+    } miss; /* where the last one that was not found would be */
 };
 
 void lw_pulsar_held_init(struct lw_pulsar_held *held, uint64_t seed);
 void lw_pulsar_held_deinit(struct lw_pulsar_held *held);
 /* NULL: not there. */
 struct lw_pulsar_entry *
-lw_pulsar_held_find(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id);
+lw_pulsar_held_find(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id);
 /* It is not there yet. False without memory. */
 bool lw_pulsar_held_add(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id,
                         struct lw_pulsar_entry *entry);

@@ -186,6 +186,9 @@ write_dense(const struct lw_pulsar_list *list, uint32_t id, struct lw_proto_writ
         return;
     }
     memcpy(out, list->at, list->size);
+    if (list->id == id) {
+        return; /* it was made for this field */
+    }
     struct lw_proto_reader reader = { list->at, list->at + list->size, false };
     for (uint32_t key; lw_proto_read_key(&reader, &key); lw_proto_skip(&reader, key & 7)) {
         out[reader.at - 1 - list->at] = (uint8_t)(id << 3 | (key & 7));
