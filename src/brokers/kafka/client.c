@@ -259,6 +259,9 @@ on_log(struct lw_kafka_broker *broker, rd_kafka_event_t *event, const char *who)
     if (rd_kafka_event_log(event, &facility, &text, &severity) != 0) {
         return;
     }
+    if (strcmp(facility, "FAIL") == 0) {
+        lw_kafka_error_on_log(broker, text);
+    }
     lw_host_log(broker->base.host, is_doubled(facility) ? LW_LOG_DEBUG : level_of(severity),
                 "kafka.client", text, "broker=%s client=%s facility=%s", broker->name, who,
                 facility);

@@ -107,14 +107,21 @@ help_refused(struct lw_kafka_broker *broker, struct lw_error *ret_error)
                                      : "");
 }
 
+/* Newer clients only say when the connection ended, not what that may mean. */
+static bool
+is_hang_up(const char *reason, const char *state)
+{
+    return strstr(reason, "Disconnected: connection") && strstr(reason, state);
+}
+
 /* A listener without TLS answers a TLS hello with nonsense or with the end of the connection. */
 static void
 help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const char *reason,
                  struct lw_error *ret_error)
 {
     bool is_tls = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
-    if (is_tls &&
-        (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number"))) {
+    if (is_tls && (strstr(reason, "unexpected eof") || strstr(reason, "wrong version number") ||
+                   strstr(reason, "PLAINTEXT broker listener"))) {
         lw_error_help(ret_error,
                       "this is what a listener without TLS does to a TLS client. "
                       "security.protocol is %s; try plaintext or sasl_plaintext. Still trying; "
@@ -123,7 +130,8 @@ help_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code, const
     } else if (is_tls) {
         lw_error_help(ret_error, "check ssl.ca.location and the broker's certificate. Still "
                                  "trying; nothing is lost.");
-    } else if (strstr(reason, "verify that security.protocol") && !broker->was_up) {
+    } else if (!broker->was_up && (strstr(reason, "verify that security.protocol") ||
+                                   is_hang_up(reason, "in state UP"))) {
         lw_error_help(ret_error,
                       "this is what a broker that wants a login does to a client without. "
                       "security.protocol is %s; try sasl_plaintext or sasl_ssl. Still trying; "
@@ -166,7 +174,8 @@ lw_kafka_error_unreachable(struct lw_kafka_broker *broker, rd_kafka_resp_err_t c
                            "broker \"%s\" (%s) refused the authentication: %s", broker->name,
                            broker->url, plain);
         help_refused(broker, ret_error);
-    } else if (strstr(reason, "Disconnected while requesting ApiVersion")) {
+    } else if (strstr(reason, "Disconnected while requesting ApiVersion") ||
+               (!broker->was_up && is_hang_up(reason, "in state APIVERSION_QUERY"))) {
         say_closed(broker, ret_error);
     } else {
         (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
@@ -258,6 +267,14 @@ lw_kafka_error_check_reached(struct lw_kafka_broker *broker)
     broker->was_up = true;
     broker->is_down_said = false;
     lw_events_push(&broker->events, &event);
+}
+
+void
+lw_kafka_error_on_log(struct lw_kafka_broker *broker, const char *text)
+{
+    const char *end = strncmp(text, "[thrd:", 6) == 0 ? strstr(text, "]: ") : NULL;
+    broker->failure_code = RD_KAFKA_RESP_ERR__TRANSPORT;
+    lw_text_copy(broker->failure, sizeof broker->failure, end ? end + 3 : text);
 }
 
 void

@@ -436,6 +436,8 @@ enum lw_status lw_kafka_error_status(rd_kafka_resp_err_t code);
 void lw_kafka_error_note_answer(struct lw_kafka_broker *broker, int64_t rtt_us);
 /* Such an answer came since the last BROKER_DOWN: BROKER_UP, if that is news. */
 void lw_kafka_error_check_reached(struct lw_kafka_broker *broker);
+/* A log line of a connection that failed: newer clients give no ERROR event for each. */
+void lw_kafka_error_on_log(struct lw_kafka_broker *broker, const char *text);
 /* An ERROR event of a client: remembers reasons, says BROKER_DOWN. */
 void lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                              const char *reason, bool is_needed);

@@ -47,6 +47,26 @@ a_closed_first_request_points_to_tls(void **state)
 }
 
 static void
+newer_clients_that_only_say_when_point_to_the_same(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    lw_kafka_error_on_log(&broker, "[thrd:main]: h:9092/bootstrap: Disconnected: connection "
+                                   "closed by peer: receive 0 after POLLIN (after 1ms in state "
+                                   "APIVERSION_QUERY)");
+    lw_kafka_error_unreachable(&broker, broker.failure_code, broker.failure, &error);
+    assert_non_null(strstr(error.help, "try ssl or sasl_ssl"));
+    lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT,
+                               "h:9092/1: Disconnected: connection closed by peer: receive 0 "
+                               "after POLLIN (after 1ms in state UP)",
+                               &error);
+    assert_non_null(strstr(error.help, "sasl_plaintext"));
+    broker.was_up = true;
+    lw_kafka_error_unreachable(&broker, broker.failure_code, broker.failure, &error);
+    assert_non_null(strstr(error.help, "check the address"));
+}
+
+static void
 with_tls_already_on_the_hint_is_another(void **state)
 {
     (void)state;
@@ -235,6 +255,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_closed_first_request_points_to_tls, setup),
+        cmocka_unit_test_setup(newer_clients_that_only_say_when_point_to_the_same, setup),
         cmocka_unit_test_setup(with_tls_already_on_the_hint_is_another, setup),
         cmocka_unit_test_setup(a_refused_password_is_denied, setup),
         cmocka_unit_test_setup(a_hang_up_points_to_a_login_only_if_it_never_worked, setup),
