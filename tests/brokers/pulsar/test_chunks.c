@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chunks become messages within bounds: interleaved, repeated, with gaps, too many, too old.
+ * When chunks expire and who acknowledges them is the consumer's affair, tested there.
  */
 #include "tests/support/test.h"
 
