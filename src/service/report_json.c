@@ -78,7 +78,8 @@ put_time(struct lw_json *json, const char *key, int64_t ns)
     if (ns < 0) {
         lw_json_null(json);
     } else {
-        lw_json_double(json, (double)(ns / 1000) / 1000);
+        int64_t us = ns / 1000;
+        lw_json_double(json, (double)us / 1000);
     }
 }
 

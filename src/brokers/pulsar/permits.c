@@ -60,6 +60,7 @@ permits_for(const struct lw_pulsar_permits *permits, uint32_t room)
     if (room == 0) {
         return 0;
     }
+    largest = largest > 0 ? largest : 1; /* nothing came yet */
     if (permits->is_exact) {
         return room > largest ? room - largest + 1 : 1;
     }
