@@ -84,7 +84,7 @@ sort_pending(struct lw_pulsar_acks *acks)
         }
         first[count++] = LW_CONTAINER(link, struct lw_pulsar_entry, ack_link);
     }
-    qsort(first, count, sizeof first[0], compare);
+    qsort(first, count, sizeof(struct lw_pulsar_entry *), compare);
     while (count > 0) {
         lw_list_push_front(&acks->pending, &first[--count]->ack_link);
     }
@@ -240,6 +240,8 @@ lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group)
         if (entry->is_ack_again) {
             entry->is_ack_again = false;
             push(acks, entry);
+        } else if (entry->is_copy_due && !entry->is_fenced) {
+            lw_pulsar_entry_remember(entry); /* it may have been read before the ack came */
         } else {
             lw_pulsar_entry_tidy(entry);
         }

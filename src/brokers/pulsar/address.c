@@ -226,7 +226,7 @@ bool
 lw_pulsar_address_parse_broker(const char *url, struct lw_pulsar_host *ret_host,
                                bool *ret_is_tls)
 {
-    struct lw_pulsar_address address;
+    struct lw_pulsar_address address = { 0 };
     if (lw_pulsar_address_parse(url, &address, NULL) != LW_STATUS_OK) {
         return false;
     }

@@ -88,15 +88,23 @@ put(struct lw_pulsar_auth_settings *settings, size_t offset, const char *value)
     return copy != NULL;
 }
 
+static bool
+has_name(const struct member *member, const char *name)
+{
+    for (size_t i = 0; i < COUNT(member->names); i++) {
+        if (member->names[i] && strcmp(member->names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct member *
 find_member(enum lw_pulsar_auth_kind kind, const char *name)
 {
     for (size_t i = 0; i < COUNT(members); i++) {
-        for (size_t n = 0; n < COUNT(members[i].names); n++) {
-            const char *spelling = members[i].names[n];
-            if (members[i].kind == kind && spelling && strcmp(spelling, name) == 0) {
-                return &members[i];
-            }
+        if (members[i].kind == kind && has_name(&members[i], name)) {
+            return &members[i];
         }
     }
     return NULL;

@@ -302,7 +302,7 @@ start_tls(struct lw_pulsar_connection *connection)
                      ? LW_STATUS_OK
                      : lw_error_set(&error, LW_STATUS_NO_MEMORY, "", "no memory for TLS");
     }
-    if (status != LW_STATUS_OK) {
+    if (status != LW_STATUS_OK || !connection->cipher) {
         lw_pulsar_connection_end(connection, -1, &error);
         return;
     }

@@ -41,7 +41,7 @@ is_urgent(const struct lw_pulsar_out *out)
 static bool
 reserve_small(struct lw_pulsar_out *out, size_t size)
 {
-    if (out->small_at > 0 && out->small_size + size > out->small_capacity) {
+    if (out->small && out->small_at > 0 && out->small_size + size > out->small_capacity) {
         memmove(out->small, out->small + out->small_at, small_left(out));
         out->small_size -= out->small_at;
         out->small_at = 0;

@@ -84,7 +84,7 @@ discard(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *mes
         return;
     }
     say_discard(consumer, message, why);
-    entry->validation = (int8_t)validation;
+    entry->validation = (int16_t)validation;
     entry->unacked[0] = 0;
     lw_pulsar_acks_add(&consumer->acks, entry);
     lw_pulsar_consumer_plan_acks(consumer);
@@ -416,12 +416,26 @@ is_copy(const struct taking *taking, const struct lw_pulsar_entry *entry)
     return true;
 }
 
+/* Once it has come, one that is all acknowledged need not be known any longer. */
+static void
+drop_copy(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry)
+{
+    consumer->figures.copies_dropped++;
+    entry->is_copy_due = false;
+    if (entry->is_remembered && !lw_pulsar_entry_has_unacked(entry)) {
+        lw_pulsar_entry_forget(entry);
+        lw_pulsar_entry_tidy(entry);
+    }
+}
+
 static void
 take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
 {
     const struct lw_pulsar_message_id *id = &taking->message->message_id;
-    if (lw_pulsar_held_find(&taking->consumer->entries.held, id->ledger, id->entry)) {
-        taking->consumer->figures.copies_dropped++;
+    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&taking->consumer->entries.held,
+                                                        id->ledger, id->entry);
+    if (entry) {
+        drop_copy(taking->consumer, entry);
     } else {
         taking->buffer = chunked->data;
         taking->body = (struct lw_bytes){ chunked->data, chunked->size };
@@ -539,7 +553,7 @@ take(struct taking *taking)
     } else if (__builtin_expect(lw_pulsar_metadata_is_chunk(taking->metadata), 0)) {
         take_chunk(taking);
     } else if (__builtin_expect(is_copy(taking, entry), 0)) {
-        consumer->figures.copies_dropped++;
+        drop_copy(consumer, entry);
     } else {
         take_body(taking, entry, NULL);
     }

@@ -73,8 +73,10 @@ void
 lw_pulsar_consumer_rewind(struct lw_pulsar_consumer *consumer)
 {
     struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_REDELIVER_UNACKNOWLEDGED);
+    lw_pulsar_consumer_flush_acks(consumer); /* before it reads anew */
     lw_pulsar_consumer_clear_queue(consumer);
     lw_pulsar_chunks_clear(&consumer->chunks);
+    lw_pulsar_consumer_expect_copies(consumer);
     consumer->epoch++;
     command.redeliver.consumer_id = consumer->user.id;
     command.redeliver.consumer_epoch = consumer->epoch;

@@ -11,7 +11,7 @@
 
 #include "brokers/pulsar/consumer_state.h"
 
-#define SLOW_RETRY_NS (10 * 1000 * LW_MS)
+#define SLOW_RETRY_NS (UINT64_C(10000) * LW_MS)
 
 /* -- Ending ---------------------------------------------------------------------------------------- */
 
@@ -68,6 +68,19 @@ is_stop_over(const struct lw_pulsar_consumer *consumer)
                                      consumer->client->host->now >= consumer->stop_deadline);
 }
 
+static void
+expect_copy(struct lw_pulsar_entry *entry, void *user)
+{
+    (void)user;
+    entry->is_copy_due = true;
+}
+
+void
+lw_pulsar_consumer_expect_copies(struct lw_pulsar_consumer *consumer)
+{
+    lw_pulsar_held_each(&consumer->entries.held, expect_copy, NULL);
+}
+
 void
 lw_pulsar_consumer_end_session(struct lw_pulsar_consumer *consumer, bool at_once)
 {
@@ -75,6 +88,7 @@ lw_pulsar_consumer_end_session(struct lw_pulsar_consumer *consumer, bool at_once
     lw_pulsar_consumer_return_acks(consumer);
     lw_pulsar_consumer_clear_queue(consumer);
     lw_pulsar_chunks_clear(&consumer->chunks);
+    lw_pulsar_consumer_expect_copies(consumer);
     consumer->is_seeking = false;
     if (is_stop_over(consumer)) {
         lw_pulsar_consumer_finish_stop(consumer);

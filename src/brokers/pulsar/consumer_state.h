@@ -104,6 +104,8 @@ struct lw_pulsar_consumer {
 void lw_pulsar_consumer_attempt(struct lw_pulsar_consumer *consumer);
 /* The session is over; another one is begun after a pause, or at once. */
 void lw_pulsar_consumer_end_session(struct lw_pulsar_consumer *consumer, bool at_once);
+/* All that is known here may come once more. */
+void lw_pulsar_consumer_expect_copies(struct lw_pulsar_consumer *consumer);
 /* Leaves the connection in order and subscribes again. */
 void lw_pulsar_consumer_restart(struct lw_pulsar_consumer *consumer, bool at_once);
 void lw_pulsar_consumer_send_close(struct lw_pulsar_consumer *consumer, lw_pulsar_request_fn fn,

@@ -106,6 +106,7 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
     entry->is_ack_again = false;
     entry->is_in_table = true;
     entry->is_fenced = false;
+    entry->is_copy_due = false;
     entry->is_remembered = false;
     entry->nack_place = 0;
     entry->chunks = NULL;

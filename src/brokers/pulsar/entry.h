@@ -90,12 +90,13 @@ struct lw_pulsar_entry {
     int32_t partition;
     int32_t batch_size; /* 0: no batch */
     uint32_t word_count;
-    uint32_t left;     /* messages of all arrivals that are not released */
-    int8_t validation; /* LW_PULSAR_INVALID_, or LW_PULSAR_NOT_INVALID */
+    uint32_t left;      /* messages of all arrivals that are not released */
+    int16_t validation; /* LW_PULSAR_INVALID_, or LW_PULSAR_NOT_INVALID */
     uint8_t ack_state;
     bool is_ack_again; /* more was acknowledged while an ack was under way */
     bool is_in_table;
     bool is_fenced;     /* not ours any more: settlements are ignored */
+    bool is_copy_due;   /* the broker may have it on its way once more */
     bool is_remembered; /* for its partial acks alone */
     uint64_t *unacked;  /* bits: not acknowledged by us */
     uint64_t *here;     /* bits: queued, held, or waiting for a negative ack */
@@ -123,7 +124,8 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
 void lw_pulsar_entry_tidy(struct lw_pulsar_entry *entry);
 /* Ends ownership: out of the table, settlements are ignored from now on. */
 void lw_pulsar_entry_fence(struct lw_pulsar_entry *entry);
-/* Keeps it for its partial acks, which the broker does not know; the oldest of many is forgotten. */
+/* Keeps it, for partial acks that the broker does not know, or for a copy that is on its way; the
+ * oldest of many is forgotten. */
 void lw_pulsar_entry_remember(struct lw_pulsar_entry *entry);
 void lw_pulsar_entry_forget(struct lw_pulsar_entry *entry); /* harmless if it was not */
 bool lw_pulsar_entry_has_unacked(const struct lw_pulsar_entry *entry);

@@ -61,7 +61,8 @@ reserve(struct lw_pulsar_nacks *nacks)
         return true;
     }
     size_t capacity = nacks->capacity > 0 ? nacks->capacity * 2 : 64;
-    struct lw_pulsar_entry **heap = lw_resize_array(nacks->heap, capacity, sizeof *heap);
+    struct lw_pulsar_entry **heap = lw_resize_array(nacks->heap, capacity,
+                                                    sizeof(struct lw_pulsar_entry *));
     if (!heap) {
         return false;
     }

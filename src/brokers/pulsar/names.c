@@ -229,7 +229,7 @@ bool
 lw_pulsar_name_default_topic(enum lw_topic_kind kind, const char *topic,
                              const char *subscription, char *out, size_t size)
 {
-    struct lw_pulsar_name name;
+    struct lw_pulsar_name name = { 0 };
     struct lw_pulsar_name made;
     char text[LW_PULSAR_NAME_BYTES];
     if (*subscription == '\0' || strchr(subscription, '/') ||

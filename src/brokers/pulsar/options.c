@@ -52,7 +52,8 @@ strip(const char *name, int *ret_scope)
 static const struct lw_option *
 find_in(enum lw_pulsar_scope scope, const char *name)
 {
-    bool is_metadata = strncmp(name, METADATA, strlen(METADATA)) == 0 && name[strlen(METADATA)];
+    bool is_metadata = strlen(name) > strlen(METADATA) &&
+                       strncmp(name, METADATA, strlen(METADATA)) == 0;
     return lw_option_find(lw_pulsar_option_rows(scope), is_metadata ? METADATA "*" : name,
                           NULL);
 }
