@@ -164,8 +164,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct lw_offsets offsets;
     model.count = 0;
     model.next = starts[bytes[0] % 8];
-    model.window = INT64_C(64) << bytes[1] % 6;
-    lw_offsets_init(&offsets, model.next, (uint32_t)model.window + bytes[1] % 64);
+    model.window = (INT64_C(64) << bytes[1] % 6) + bytes[1] % 64;
+    lw_offsets_init(&offsets, model.next, (uint32_t)model.window);
     for (size_t i = 2; i + 1 < size && model.count < OPEN_MAX; i += 2) {
         operate(&offsets, &model, bytes[i], bytes[i + 1]);
     }
