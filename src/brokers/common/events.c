@@ -45,6 +45,13 @@ lw_events_reserve(struct lw_events *events, size_t n)
     return true;
 }
 
+void
+lw_events_unreserve(struct lw_events *events, size_t n)
+{
+    lw_assert(events->reserved >= n);
+    events->reserved -= n;
+}
+
 static void
 free_error(const struct lw_error *error)
 {

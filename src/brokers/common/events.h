@@ -28,6 +28,8 @@ void lw_events_init(struct lw_events *events, struct lw_host *host);
 void lw_events_deinit(struct lw_events *events);
 /* Makes sure that n more pushes cannot fail; false without memory. */
 bool lw_events_reserve(struct lw_events *events, size_t n);
+/* Gives back what reserve took and nobody will push. */
+void lw_events_unreserve(struct lw_events *events, size_t n);
 /* A state that will be said again if it was lost; takes no reserved place. */
 void lw_events_push(struct lw_events *events, const struct lw_event *event);
 /* Uses one reserved place; never fails. */

@@ -133,7 +133,7 @@ on_assign(struct lw_kafka_client *client, rd_kafka_event_t *event)
     } else if (assign(client, list)) {
         begin_all(client, list);
     } else {
-        client->broker->events.reserved -= places;
+        lw_events_unreserve(&client->broker->events, places);
         lw_kafka_client_rejoin(client);
     }
     rd_kafka_topic_partition_list_destroy(list);

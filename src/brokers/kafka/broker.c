@@ -143,10 +143,10 @@ read_properties(struct lw_kafka_broker *broker, const struct lw_property *proper
             return say_bad_property(&properties[i], broker->name, reason, ret_error);
         }
     }
-    if (!lw_kafka_properties_copy(&broker->properties, properties, count)) {
+    if (!lw_properties_copy(&broker->properties, properties, count)) {
         return LW_STATUS_NO_MEMORY;
     }
-    const char *prefetch = lw_kafka_properties_get(&broker->properties, "prefetch_bytes");
+    const char *prefetch = lw_properties_get(&broker->properties, "prefetch_bytes");
     broker->prefetch_bytes = PREFETCH_BYTES;
     if (prefetch) {
         (void)lw_text_to_int(prefetch, &broker->prefetch_bytes);
@@ -389,7 +389,7 @@ static bool
 is_ready(const struct lw_source *face)
 {
     const struct lw_kafka_source *source = (const void *)face;
-    return source->ready_count > 0 && !source->broker->is_stopping;
+    return source->ready.count > 0 && !source->broker->is_stopping;
 }
 
 static bool
@@ -566,7 +566,7 @@ destroy(struct lw_broker *base)
     }
     lw_kafka_token_destroy(broker->token);
     lw_events_deinit(&broker->events);
-    lw_kafka_properties_deinit(&broker->properties);
+    lw_properties_deinit(&broker->properties);
     lw_free(broker->addresses);
     lw_free(broker->url);
     lw_free(broker->name);

@@ -102,8 +102,8 @@ set_prefetch(struct lw_kafka_client *client, rd_kafka_conf_t *conf, int64_t kbyt
              struct lw_error *ret_error)
 {
     static const char name[] = "queued.max.messages.kbytes";
-    if (lw_kafka_properties_get(&client->properties, name) ||
-        lw_kafka_properties_get(&client->broker->properties, name)) {
+    if (lw_properties_get(&client->properties, name) ||
+        lw_properties_get(&client->broker->properties, name)) {
         return LW_STATUS_OK;
     }
     char value[32];
@@ -596,7 +596,7 @@ lw_kafka_client_destroy(struct lw_kafka_client *client)
         destroy_handles(client);
     }
     lw_list_remove(&client->sources); /* they are destroyed later */
-    lw_kafka_properties_deinit(&client->properties);
+    lw_properties_deinit(&client->properties);
     lw_free(client->statistics);
     lw_free(client->group);
     lw_free(client);

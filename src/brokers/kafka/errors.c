@@ -62,7 +62,7 @@ is_authentication(rd_kafka_resp_err_t code, const char *reason)
 static const char *
 protocol_of(struct lw_kafka_broker *broker)
 {
-    const char *protocol = lw_kafka_properties_get(&broker->properties, "security.protocol");
+    const char *protocol = lw_properties_get(&broker->properties, "security.protocol");
     return protocol ? protocol : "plaintext";
 }
 
@@ -91,9 +91,9 @@ say_closed(struct lw_kafka_broker *broker, struct lw_error *ret_error)
 static void
 help_refused(struct lw_kafka_broker *broker, struct lw_error *ret_error)
 {
-    const char *mechanism = lw_kafka_properties_get(&broker->properties, "sasl.mechanism");
+    const char *mechanism = lw_properties_get(&broker->properties, "sasl.mechanism");
     if (!mechanism) {
-        mechanism = lw_kafka_properties_get(&broker->properties, "sasl.mechanisms");
+        mechanism = lw_properties_get(&broker->properties, "sasl.mechanisms");
     }
     bool is_scram = mechanism && strncasecmp(mechanism, "SCRAM", 5) == 0;
     bool is_old = rd_kafka_version() < 0x020601ff;

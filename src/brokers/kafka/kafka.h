@@ -26,11 +26,12 @@
 
 #include "base/host.h"
 #include "brokers/common/events.h"
+#include "brokers/common/properties.h"
+#include "brokers/common/turns.h"
 #include "brokers/kafka/properties.h"
 
 #define LW_KAFKA_BATCH 256
 #define LW_KAFKA_HOLD_BATCH 16 /* messages of a tier that wait here for their time */
-#define LW_KAFKA_QUANTUM 64    /* least taken from one partition before the next has its turn */
 #define LW_KAFKA_WAIT_NS (5000 * LW_MS)
 #define LW_KAFKA_CLOSE_POLL_NS (5 * LW_MS)
 #define LW_KAFKA_START_WAIT_NS (1000 * LW_MS)
@@ -120,9 +121,8 @@ struct lw_kafka_source {
     struct lw_kafka_tier *tiers;
     size_t tier_count;
     bool reads_tiers;
-    uint64_t stall_ns;    /* nothing came for so long though there is some: mend; 0 never */
-    struct lw_list ready; /* lw_kafka_partition.ready */
-    uint32_t ready_count;
+    uint64_t stall_ns;     /* nothing came for so long though there is some: mend; 0 never */
+    struct lw_turns ready; /* lw_kafka_partition.ready */
     struct lw_kafka_partition **slots;
     uint32_t slot_count;
     uint32_t demand_messages;
@@ -184,7 +184,7 @@ struct lw_kafka_client {
     struct lw_list link;
     struct lw_list sources; /* lw_kafka_source.client_link */
     char *group;
-    struct lw_kafka_properties properties;
+    struct lw_properties properties;
     enum lw_kafka_client_state state;
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
@@ -411,7 +411,7 @@ enum lw_kafka_role { LW_KAFKA_ROLE_CONSUMER, LW_KAFKA_ROLE_PRODUCER, LW_KAFKA_RO
 /* Builds a configuration: our defaults, the broker's properties, `own` ones, what is ours. */
 rd_kafka_conf_t *
 lw_kafka_settings_create(struct lw_kafka_broker *broker, enum lw_kafka_role role,
-                         const char *group, const struct lw_kafka_properties *own,
+                         const char *group, const struct lw_properties *own,
                          struct lw_error *ret_error);
 /* What each partition may prefetch, in KiB, when `partitions` share `prefetch_bytes`. */
 int64_t lw_kafka_settings_prefetch_kbytes(int64_t prefetch_bytes, int64_t partitions);
@@ -477,7 +477,7 @@ struct lw_kafka_broker {
     char *name;
     char *url;
     char *addresses;
-    struct lw_kafka_properties properties;
+    struct lw_properties properties;
     int64_t prefetch_bytes;
     uint64_t companion_refresh_ns;
     uint64_t stall_ns; /* the shortest of its sources: how often is looked (a quarter of it) */
@@ -535,7 +535,7 @@ enum lw_status lw_kafka_admin_create(struct lw_broker *broker, struct lw_topic_i
 /* -- token.c ---------------------------------------------------------------------------------------------- */
 
 /* True when the properties ask for client credentials (sasl.oauthbearer.method=oidc). */
-bool lw_kafka_token_is_wanted(const struct lw_kafka_properties *properties);
+bool lw_kafka_token_is_wanted(const struct lw_properties *properties);
 enum lw_status
 lw_kafka_token_create(struct lw_kafka_broker *broker, struct lw_kafka_token **ret_token,
                       struct lw_error *ret_error);

@@ -40,10 +40,8 @@ on_hold_ended(struct lw_timer *timer, uint64_t now)
 void
 lw_kafka_partition_mark_ready(struct lw_kafka_partition *partition)
 {
-    if (partition->generation && !partition->is_revoking &&
-        lw_list_is_empty(&partition->ready)) {
-        lw_list_push(&partition->source->ready, &partition->ready);
-        partition->source->ready_count++;
+    if (partition->generation && !partition->is_revoking) {
+        lw_turns_add(&partition->source->ready, &partition->ready);
     }
 }
 
@@ -149,19 +147,10 @@ drop_stash(struct lw_kafka_partition *partition)
     partition->stash_count = 0;
 }
 
-static void
-unready(struct lw_kafka_partition *partition)
-{
-    if (!lw_list_is_empty(&partition->ready)) {
-        lw_list_remove(&partition->ready);
-        partition->source->ready_count--;
-    }
-}
-
 void
 lw_kafka_partition_end(struct lw_kafka_partition *partition)
 {
-    unready(partition);
+    lw_turns_remove(&partition->source->ready, &partition->ready);
     drop_stash(partition);
     lw_timers_disarm(&partition->source->broker->base.host->timers, &partition->hold);
     partition->generation = 0;

@@ -26,22 +26,6 @@ bool lw_kafka_property_suggest(const char *name, char *out, size_t size);
 void
 lw_kafka_property_each(void (*fn)(const char *name, bool is_owned, void *user), void *user);
 
-/* A list of properties with strings of its own. */
-struct lw_kafka_properties {
-    struct lw_property *items;
-    size_t count;
-};
-
-bool lw_kafka_properties_copy(struct lw_kafka_properties *properties,
-                              const struct lw_property *from, size_t count);
-void lw_kafka_properties_deinit(struct lw_kafka_properties *properties);
-/* The value given last, or NULL. */
-const char *
-lw_kafka_properties_get(const struct lw_kafka_properties *properties, const char *name);
-/* True when both say the same, in whatever order. */
-bool lw_kafka_properties_are_equal(const struct lw_kafka_properties *a,
-                                   const struct lw_kafka_properties *b);
-
 enum lw_kafka_scope {
     LW_KAFKA_SCOPE_NONE,
     LW_KAFKA_SCOPE_BOTH,

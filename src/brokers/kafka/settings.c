@@ -144,7 +144,7 @@ set_owned(struct build *build, const struct lw_kafka_broker *broker, const char 
 
 static enum lw_status
 fill(struct build *build, struct lw_kafka_broker *broker, const char *group,
-     const struct lw_kafka_properties *own)
+     const struct lw_properties *own)
 {
     enum lw_status status = set_defaults(build);
     if (status == LW_STATUS_OK) {
@@ -176,7 +176,7 @@ events_of(enum lw_kafka_role role, bool has_token)
 
 rd_kafka_conf_t *
 lw_kafka_settings_create(struct lw_kafka_broker *broker, enum lw_kafka_role role,
-                         const char *group, const struct lw_kafka_properties *own,
+                         const char *group, const struct lw_properties *own,
                          struct lw_error *ret_error)
 {
     struct build build = { .conf = rd_kafka_conf_new(),

@@ -70,12 +70,12 @@ static enum lw_status
 join_client(struct lw_kafka_broker *broker, struct lw_kafka_client *client,
             const struct lw_source_options *options, struct lw_error *ret_error)
 {
-    struct lw_kafka_properties own;
-    if (!lw_kafka_properties_copy(&own, options->properties, options->property_count)) {
+    struct lw_properties own;
+    if (!lw_properties_copy(&own, options->properties, options->property_count)) {
         return no_memory(ret_error);
     }
-    bool is_equal = lw_kafka_properties_are_equal(&own, &client->properties);
-    lw_kafka_properties_deinit(&own);
+    bool is_equal = lw_properties_are_equal(&own, &client->properties);
+    lw_properties_deinit(&own);
     if (!is_equal) {
         enum lw_status status = lw_error_set(
             ret_error, LW_STATUS_CONFIG, "E0306",
@@ -101,8 +101,8 @@ new_client(struct lw_kafka_broker *broker, const struct lw_source_options *optio
     if (!client) {
         return no_memory(ret_error);
     }
-    if (!lw_kafka_properties_copy(&client->properties, options->properties,
-                                  options->property_count)) {
+    if (!lw_properties_copy(&client->properties, options->properties,
+                            options->property_count)) {
         lw_kafka_client_destroy(client);
         return no_memory(ret_error);
     }
@@ -168,7 +168,7 @@ make(struct lw_kafka_broker *broker, const struct lw_source_options *options)
     }
     lw_list_init(&source->link);
     lw_list_init(&source->client_link);
-    lw_list_init(&source->ready);
+    lw_turns_init(&source->ready);
     source->topic = lw_copy_text(options->topic);
     if (!source->topic || !copy_tiers(source, options)) {
         lw_kafka_source_destroy(source);
@@ -264,32 +264,19 @@ lw_kafka_source_fail(struct lw_kafka_source *source, const struct lw_error *erro
     lw_events_push_error(&source->broker->events, &event, error);
 }
 
-/* What one partition may give before the next has its turn; 0: it is passed over. */
-static size_t
-quantum(const struct lw_kafka_source *source, const struct lw_kafka_partition *partition,
-        size_t n)
-{
-    size_t share = n / source->ready_count;
-    share = share < LW_KAFKA_QUANTUM ? LW_KAFKA_QUANTUM : share;
-    share = share < n ? share : n;
-    if (!source->rooms || source->rooms[partition->slot] >= share) {
-        return share;
-    }
-    return source->rooms[partition->slot];
-}
-
-/* The next partition's turn: it may give up to n. */
+/* The next partition's turn: it may give up to n, and no more than its room. */
 static size_t
 take_turn(struct lw_kafka_source *source, struct lw_message *const out[], size_t n,
           uint64_t *bytes)
 {
-    struct lw_kafka_partition *partition = LW_CONTAINER(source->ready.next,
+    size_t wanted = lw_turns_share(&source->ready, n);
+    struct lw_kafka_partition *partition = LW_CONTAINER(lw_turns_next(&source->ready),
                                                         struct lw_kafka_partition, ready);
-    size_t wanted = quantum(source, partition, n);
     size_t given = 0;
     bool is_dry = false;
-    lw_list_remove(&partition->ready);
-    source->ready_count--;
+    if (source->rooms && source->rooms[partition->slot] < wanted) {
+        wanted = source->rooms[partition->slot];
+    }
     if (wanted > 0) {
         given = lw_kafka_partition_receive(partition, out, wanted, bytes, &is_dry);
     }
@@ -308,11 +295,11 @@ lw_kafka_source_receive(struct lw_kafka_source *source, struct lw_message *const
 {
     uint64_t bytes = bytes_max ? bytes_max : 1;
     size_t given = 0;
-    uint32_t turns = source->ready_count; /* each partition once, or a waiting one would spin */
-    while (turns > 0 && given < n && bytes > 0 && source->ready_count > 0) {
+    uint32_t turns = source->ready.count; /* each partition once, or a waiting one would spin */
+    while (turns > 0 && given < n && bytes > 0 && source->ready.count > 0) {
         given += take_turn(source, out + given, n - given, &bytes);
         turns--;
     }
-    *ret_has_more = source->ready_count > 0;
+    *ret_has_more = source->ready.count > 0;
     return given;
 }

@@ -28,13 +28,13 @@ struct lw_kafka_token {
 static const char *
 property(const struct lw_kafka_token *token, const char *name)
 {
-    return lw_kafka_properties_get(&token->broker->properties, name);
+    return lw_properties_get(&token->broker->properties, name);
 }
 
 bool
-lw_kafka_token_is_wanted(const struct lw_kafka_properties *properties)
+lw_kafka_token_is_wanted(const struct lw_properties *properties)
 {
-    const char *method = lw_kafka_properties_get(properties, "sasl.oauthbearer.method");
+    const char *method = lw_properties_get(properties, "sasl.oauthbearer.method");
     return method && strcasecmp(method, "oidc") == 0;
 }
 
@@ -196,7 +196,7 @@ lw_kafka_token_create(struct lw_kafka_broker *broker, struct lw_kafka_token **re
     static const char *const required[] = { "sasl.oauthbearer.client.id",
                                             "sasl.oauthbearer.token.endpoint.url" };
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        if (!lw_kafka_properties_get(&broker->properties, required[i])) {
+        if (!lw_properties_get(&broker->properties, required[i])) {
             return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0410",
                                 "broker \"%s\": sasl.oauthbearer.method=oidc needs \"%s\"",
                                 broker->name, required[i]);

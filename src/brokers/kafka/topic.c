@@ -59,8 +59,7 @@ find_partitioner(const struct lw_kafka_topic *topic)
         { "fnv1a", rd_kafka_msg_partitioner_fnv1a },
         { "fnv1a_random", rd_kafka_msg_partitioner_fnv1a_random },
     };
-    const char *name = lw_kafka_properties_get(&topic->producer->broker->properties,
-                                               "partitioner");
+    const char *name = lw_properties_get(&topic->producer->broker->properties, "partitioner");
     for (size_t i = 0; name && i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].name, name) == 0) {
             return known[i].fn;

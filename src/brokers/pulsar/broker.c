@@ -114,7 +114,7 @@ destroy(struct lw_broker *base)
         lw_pulsar_client_deinit(&broker->client);
     }
     lw_events_deinit(&broker->events);
-    lw_pulsar_properties_deinit(&broker->properties);
+    lw_properties_deinit(&broker->properties);
     lw_free(broker->name);
     lw_free(broker);
 }
@@ -185,8 +185,7 @@ create(struct lw_host *host, const char *name, const char *url,
     broker->name = lw_copy_text(name);
     broker->base.name = broker->name;
     enum lw_status status = LW_STATUS_NO_MEMORY;
-    if (broker->name &&
-        lw_pulsar_properties_copy(&broker->properties, properties, property_count)) {
+    if (broker->name && lw_properties_copy(&broker->properties, properties, property_count)) {
         status = open_parts(broker, url, ret_error);
     } else {
         (void)lw_error_set(ret_error, status, "", "no memory for a broker");
@@ -308,7 +307,7 @@ static bool
 is_ready(const struct lw_source *face)
 {
     const struct lw_pulsar_source *source = (const void *)face;
-    return source->ready_count > 0;
+    return source->ready.count > 0;
 }
 
 static size_t
@@ -340,7 +339,7 @@ publish(struct lw_broker *base, struct lw_publication *const items[], size_t n)
         return 0;
     }
     size_t accepted = lw_pulsar_publisher_publish(broker->publisher, items, n);
-    broker->events.reserved -= n - accepted;
+    lw_events_unreserve(&broker->events, n - accepted);
     return accepted;
 }
 

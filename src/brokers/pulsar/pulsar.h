@@ -14,6 +14,8 @@
 #define LW_BROKERS_PULSAR_PULSAR_H
 
 #include "brokers/common/events.h"
+#include "brokers/common/properties.h"
+#include "brokers/common/turns.h"
 #include "brokers/pulsar/admin.h"
 #include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/options.h"
@@ -25,16 +27,6 @@ struct lw_pulsar_broker;
 struct lw_pulsar_source;
 
 /* -- settings.c ----------------------------------------------------------------------------------- */
-
-/* Properties that outlive the call: the structs of options borrow their texts. */
-struct lw_pulsar_properties {
-    struct lw_property *items;
-    size_t count;
-};
-
-bool lw_pulsar_properties_copy(struct lw_pulsar_properties *properties,
-                               const struct lw_property *from, size_t count);
-void lw_pulsar_properties_deinit(struct lw_pulsar_properties *properties);
 
 void lw_pulsar_settings_client(const struct lw_pulsar_client_options *options,
                                struct lw_pulsar_client_settings *ret_settings);
@@ -70,14 +62,13 @@ struct lw_pulsar_source {
     char *subscription;
     struct lw_pulsar_name name;        /* of a single topic */
     struct lw_pulsar_pattern *pattern; /* or NULL */
-    struct lw_pulsar_properties properties;
+    struct lw_properties properties;   /* the options borrow their texts */
     struct lw_pulsar_consumer_options options;
     struct lw_pulsar_consumer_settings settings;
     struct lw_pulsar_range ranges[LW_PULSAR_STICKY_RANGES_MAX];
     struct lw_pulsar_slot **slots;
     uint32_t slot_count;
-    struct lw_list ready;
-    uint32_t ready_count;
+    struct lw_turns ready; /* lw_pulsar_slot.ready */
     uint32_t demand_messages;
     uint64_t demand_bytes;
     struct lw_pulsar_find find;
@@ -138,7 +129,7 @@ struct lw_pulsar_broker {
     struct lw_pulsar_publisher *publisher;
     struct lw_events events;
     struct lw_list sources;
-    struct lw_pulsar_properties properties;
+    struct lw_properties properties; /* the options borrow their texts */
     struct lw_pulsar_options options;
     enum lw_pulsar_phase phase;
     bool is_stopping;

@@ -6,24 +6,18 @@
  */
 #include "brokers/pulsar/pulsar.h"
 
-enum { QUANTUM = 64 }; /* least taken from one slot before the next has its turn */
-
 void
 lw_pulsar_slot_mark_ready(struct lw_pulsar_slot *slot)
 {
-    if (slot->generation && !slot->is_revoking && lw_list_is_empty(&slot->ready)) {
-        lw_list_push(&slot->source->ready, &slot->ready);
-        slot->source->ready_count++;
+    if (slot->generation && !slot->is_revoking) {
+        lw_turns_add(&slot->source->ready, &slot->ready);
     }
 }
 
 void
 lw_pulsar_slot_unready(struct lw_pulsar_slot *slot)
 {
-    if (!lw_list_is_empty(&slot->ready)) {
-        lw_list_remove(&slot->ready);
-        slot->source->ready_count--;
-    }
+    lw_turns_remove(&slot->source->ready, &slot->ready);
 }
 
 /* -- Demand ---------------------------------------------------------------------------------------- */
@@ -73,26 +67,17 @@ lw_pulsar_source_demand(struct lw_pulsar_source *source, uint32_t messages, uint
 
 /* -- Receiving --------------------------------------------------------------------------------------- */
 
-static size_t
-quantum(const struct lw_pulsar_source *source, size_t n)
-{
-    size_t share = n / source->ready_count;
-    share = share < QUANTUM ? QUANTUM : share;
-    return share < n ? share : n;
-}
-
 size_t
 lw_pulsar_source_receive(struct lw_pulsar_source *source, struct lw_message *const out[],
                          size_t n, uint64_t bytes_max, bool *ret_has_more)
 {
     uint64_t bytes = bytes_max ? bytes_max : 1;
     size_t given = 0;
-    uint32_t turns = source->ready_count; /* each slot once, or a dry one would spin */
-    while (turns > 0 && given < n && bytes > 0 && source->ready_count > 0) {
-        struct lw_pulsar_slot *slot = LW_CONTAINER(source->ready.next, struct lw_pulsar_slot,
-                                                   ready);
-        size_t wanted = quantum(source, n - given);
-        lw_pulsar_slot_unready(slot);
+    uint32_t turns = source->ready.count; /* each slot once, or a dry one would spin */
+    while (turns > 0 && given < n && bytes > 0 && source->ready.count > 0) {
+        size_t wanted = lw_turns_share(&source->ready, n - given);
+        struct lw_pulsar_slot *slot = LW_CONTAINER(lw_turns_next(&source->ready),
+                                                   struct lw_pulsar_slot, ready);
         given += lw_pulsar_consumer_receive(slot->consumer, out + given, wanted, &bytes);
         if (lw_pulsar_consumer_is_ready(slot->consumer)) {
             lw_pulsar_slot_mark_ready(slot);
@@ -102,7 +87,7 @@ lw_pulsar_source_receive(struct lw_pulsar_source *source, struct lw_message *con
     /* What was taken is not outstanding any more, there and here alike. */
     source->demand_messages -= given < source->demand_messages ? (uint32_t)given
                                                                : source->demand_messages;
-    *ret_has_more = source->ready_count > 0;
+    *ret_has_more = source->ready.count > 0;
     return given;
 }
 

@@ -18,36 +18,6 @@ enum {
     QUEUE_MAX = 1000000
 };
 
-bool
-lw_pulsar_properties_copy(struct lw_pulsar_properties *properties,
-                          const struct lw_property *from, size_t count)
-{
-    if (count == 0) {
-        return true;
-    }
-    properties->items = lw_alloc_array(count, sizeof *properties->items);
-    for (size_t i = 0; properties->items && i < count; i++) {
-        struct lw_property *item = &properties->items[properties->count++];
-        item->name = lw_copy_text(from[i].name);
-        item->value = lw_copy_text(from[i].value ? from[i].value : "");
-        if (!item->name || !item->value) {
-            return false;
-        }
-    }
-    return properties->items != NULL;
-}
-
-void
-lw_pulsar_properties_deinit(struct lw_pulsar_properties *properties)
-{
-    for (size_t i = 0; i < properties->count; i++) {
-        lw_free((void *)(uintptr_t)properties->items[i].name);
-        lw_free((void *)(uintptr_t)properties->items[i].value);
-    }
-    lw_free(properties->items);
-    *properties = (struct lw_pulsar_properties){ 0 };
-}
-
 static uint64_t
 ms(int64_t value)
 {

@@ -417,7 +417,7 @@ init(struct lw_pulsar_source *source, struct lw_pulsar_broker *broker)
     source->broker = broker;
     source->options = broker->options.consumer;
     lw_list_init(&source->link);
-    lw_list_init(&source->ready);
+    lw_turns_init(&source->ready);
     lw_timer_init(&source->find_timer, on_find_due);
     lw_timer_init(&source->announce_timer, on_announce_due);
 }
@@ -427,9 +427,8 @@ read_options(struct lw_pulsar_source *source, const struct lw_source_options *op
              struct lw_error *ret_error)
 {
     source->subscription = lw_copy_text(options->subscription);
-    if (!source->subscription ||
-        !lw_pulsar_properties_copy(&source->properties, options->properties,
-                                   options->property_count)) {
+    if (!source->subscription || !lw_properties_copy(&source->properties, options->properties,
+                                                     options->property_count)) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a subscription");
     }
     source->options.receiver_queue_size = options->receiver_queue_size;
@@ -483,7 +482,7 @@ lw_pulsar_source_destroy(struct lw_pulsar_source *source)
         lw_free(source->pattern);
     }
     lw_list_remove(&source->link);
-    lw_pulsar_properties_deinit(&source->properties);
+    lw_properties_deinit(&source->properties);
     lw_free(source->slots);
     lw_free(source->subscription);
     lw_free(source);

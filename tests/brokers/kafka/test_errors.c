@@ -71,7 +71,7 @@ with_tls_already_on_the_hint_is_another(void **state)
 {
     (void)state;
     struct lw_error error;
-    broker.properties = (struct lw_kafka_properties){ tls, 1 };
+    broker.properties = (struct lw_properties){ tls, 1 };
     lw_kafka_error_unreachable(&broker, RD_KAFKA_RESP_ERR__TRANSPORT,
                                "x: Disconnected while requesting ApiVersion", &error);
     assert_null(strstr(error.help, "try ssl"));

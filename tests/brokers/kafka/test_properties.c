@@ -145,18 +145,18 @@ lists_are_equal_in_any_order_and_the_last_value_counts(void **state)
     (void)state;
     const struct lw_property first[] = { { "a", "1" }, { "b", "2" } };
     const struct lw_property second[] = { { "b", "9" }, { "b", "2" }, { "a", "1" } };
-    struct lw_kafka_properties a;
-    struct lw_kafka_properties b;
-    struct lw_kafka_properties c;
-    assert_true(lw_kafka_properties_copy(&a, first, 2));
-    assert_true(lw_kafka_properties_copy(&b, second, 3));
-    assert_true(lw_kafka_properties_copy(&c, first, 1));
-    assert_true(lw_kafka_properties_are_equal(&a, &b));
-    assert_false(lw_kafka_properties_are_equal(&a, &c));
-    assert_string_equal(lw_kafka_properties_get(&b, "b"), "2");
-    lw_kafka_properties_deinit(&a);
-    lw_kafka_properties_deinit(&b);
-    lw_kafka_properties_deinit(&c);
+    struct lw_properties a;
+    struct lw_properties b;
+    struct lw_properties c;
+    assert_true(lw_properties_copy(&a, first, 2));
+    assert_true(lw_properties_copy(&b, second, 3));
+    assert_true(lw_properties_copy(&c, first, 1));
+    assert_true(lw_properties_are_equal(&a, &b));
+    assert_false(lw_properties_are_equal(&a, &c));
+    assert_string_equal(lw_properties_get(&b, "b"), "2");
+    lw_properties_deinit(&a);
+    lw_properties_deinit(&b);
+    lw_properties_deinit(&c);
 }
 
 static void
