@@ -205,6 +205,17 @@ part_of(struct lw_pulsar_options *options, enum lw_pulsar_scope scope)
     return NULL;
 }
 
+static size_t
+size_of_metadata(const struct lw_pulsar_metadata_options *metadata)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        const struct lw_property *item = &metadata->items[i];
+        size += strlen(item->name) + strlen(item->value);
+    }
+    return size;
+}
+
 static enum lw_status
 add_metadata(struct lw_pulsar_options *options, enum lw_pulsar_scope scope,
              const struct lw_property *property, struct lw_error *ret_error)
@@ -223,8 +234,15 @@ add_metadata(struct lw_pulsar_options *options, enum lw_pulsar_scope scope,
                             "\"%.100s\" is one too many: there can be %d properties.NAME",
                             property->name, LW_PULSAR_METADATA_MAX);
     }
-    metadata->items[at] = (struct lw_property){ name, property->value };
+    const char *value = property->value ? property->value : "";
+    metadata->items[at] = (struct lw_property){ name, value };
     metadata->count = at == metadata->count ? at + 1 : metadata->count;
+    if (size_of_metadata(metadata) > LW_PULSAR_METADATA_BYTES_MAX) {
+        return lw_error_set(ret_error, LW_STATUS_CONFIG, WRONG,
+                            "with \"%.100s\" the names and values of properties.NAME have more "
+                            "than %d bytes",
+                            property->name, LW_PULSAR_METADATA_BYTES_MAX);
+    }
     return LW_STATUS_OK;
 }
 

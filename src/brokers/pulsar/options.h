@@ -14,7 +14,11 @@
 #include "base/option.h"
 #include "brokers/pulsar/pattern.h"
 
-enum { LW_PULSAR_METADATA_MAX = 32, LW_PULSAR_STICKY_RANGES_MAX = 64 };
+enum {
+    LW_PULSAR_METADATA_MAX = 32,
+    LW_PULSAR_METADATA_BYTES_MAX = 3072, /* names and values; it goes with each SUBSCRIBE */
+    LW_PULSAR_STICKY_RANGES_MAX = 64
+};
 
 enum lw_pulsar_scope {
     LW_PULSAR_SCOPE_CLIENT,

@@ -218,6 +218,19 @@ too_much_metadata_is_refused(void **state)
 }
 
 static void
+metadata_that_does_not_fit_a_command_is_refused(void **state)
+{
+    (void)state;
+    char value[LW_PULSAR_METADATA_BYTES_MAX + 1];
+    memset(value, 'v', sizeof value);
+    value[LW_PULSAR_METADATA_BYTES_MAX - 1] = '\0';
+    assert_int_equal(READ({ "properties.n", value }), LW_STATUS_OK);
+    assert_int_equal(READ({ "properties.nn", value }), LW_STATUS_CONFIG);
+    assert_string_equal(error.code, "E0416");
+    assert_non_null(strstr(error.message, "3072 bytes"));
+}
+
+static void
 unknown_names_are_refused_with_a_suggestion(void **state)
 {
     (void)state;
@@ -441,6 +454,7 @@ main(void)
         cmocka_unit_test(values_reach_their_fields),
         cmocka_unit_test(metadata_is_collected_by_its_owner),
         cmocka_unit_test(too_much_metadata_is_refused),
+        cmocka_unit_test(metadata_that_does_not_fit_a_command_is_refused),
         cmocka_unit_test(unknown_names_are_refused_with_a_suggestion),
         cmocka_unit_test(refused_options_say_why_and_take_their_default),
         cmocka_unit_test(options_that_set_nothing_are_accepted_and_checked),
