@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in hand, in counts and bytes, and when receiving must stop: above the limit, until
- * below 70 % of it (hysteresis), or below seven eighths when a slot stands idle meanwhile: what is in hand
- * waits for its keys then, and what could run is still at the broker. Bytes in hand include keys
- * and payloads of everything that is received and not settled.
+ * below 70 % of it (hysteresis), or below seven eighths when a slot stands idle meanwhile: what
+ * is in hand waits for its keys then, and what could run is still at the broker. Bytes in hand
+ * include keys and payloads of everything that is received and not settled.
  */
 #ifndef LW_CORE_LIMITS_H
 #define LW_CORE_LIMITS_H

@@ -6,8 +6,8 @@
  * it, so opening one never has to. The ring is a power of two of at least 64 positions, hence a
  * word of the ring always holds 64 neighbours; only the word of the base may hold two ranges
  * (positions from base up, and positions next to `next` a whole ring later). The window is
- * exact: the ring is the power of two that holds it. Loop thread. A sorted set of open positions was
- * rejected: it costs 20 times as much for each completion.
+ * exact: the ring is the power of two that holds it. Loop thread. A sorted set of open positions
+ * was rejected: it costs 20 times as much for each completion.
  */
 #include "core/offsets.h"
 

@@ -461,17 +461,14 @@ send_last_commit(struct lw_link *link)
 static bool
 is_last_commit_done(struct lw_link *link)
 {
-    uint64_t now = link->dispatcher->host->now;
-    if (!link->is_committing && link->revoke_commit_at <= now) {
-        if (!link->is_revoke_commit_sent || link->revoke_commit_at > 0) {
-            link->revoke_commit_at = 0;
-            send_last_commit(link);
-        }
-        if (!link->is_committing && !is_last_commit_failed(link)) {
-            return true;
-        }
+    if (link->is_committing || link->revoke_commit_at > link->dispatcher->host->now) {
+        return false;
     }
-    return false;
+    if (!link->is_revoke_commit_sent || link->revoke_commit_at > 0) {
+        link->revoke_commit_at = 0;
+        send_last_commit(link);
+    }
+    return !link->is_committing && !is_last_commit_failed(link);
 }
 
 static void

@@ -248,16 +248,14 @@ static const struct lw_catalogue_entry entries[] = {
       "address. tls_validate_hostname: false accepts any." },
     { "E0512", "the TLS connection failed",
       "The broker refused our certificate or wants one, the two sides share no protocol, or "
-      "the "
-      "connection was cut off.",
+      "the connection was cut off.",
       "The message has the broker's words; check tls_certificate_file_path and the key." },
     { "E0513", "no token could be fetched",
       "The issuer of OAuth2 tokens cannot be reached, or refused the client.",
       "Check issuer_url, audience, scope, id and secret in auth_params. Laneway tries again." },
     { "E0514", "the broker refused a request",
-      "The broker answered with an error of its own, such as a subscription that is taken or "
-      "of "
-      "another type, or a quota that is exceeded.",
+      "The broker answered with an error of its own, such as a subscription that is taken "
+      "or of another type, or a quota that is exceeded.",
       "The message holds the broker's code and words; where waiting helps, Laneway tries "
       "again." },
     { "E0601", "a handler cannot be loaded",
