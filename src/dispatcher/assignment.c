@@ -196,6 +196,7 @@ begin_partition(struct lw_stream *stream, const struct lw_partition *partition)
 {
     struct lw_dispatcher *dispatcher = stream->dispatcher;
     stream->received_at = dispatcher->host->now;
+    stream->awaited_until = LW_NEVER;
     lw_history_note_partition(dispatcher, LW_HISTORY_ASSIGNED, partition, partition->committed);
     lw_receive_update(dispatcher, stream);
 }

@@ -19,6 +19,7 @@
 
 #define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define FEW 16
+#define LATE_NS (100 * LW_MS) /* partitions that began together deliver within about so long */
 
 /* -- how much may come --------------------------------------------------------------------- */
 
@@ -302,6 +303,38 @@ limit_slots(struct lw_stream *stream, bool is_sharing)
     }
 }
 
+static bool
+has_silent_slot(const struct lw_stream *stream)
+{
+    for (uint32_t i = 0; i < stream->slot_count; i++) {
+        if (stream->slots[i] && stream->slots[i]->received_bytes == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Partitions were assigned and some have not delivered yet: they are waited for, a moment, or those
+ * that were quicker would fill their room with a backlog that takes long to work off.
+ */
+static bool
+is_room_awaited(struct lw_stream *stream)
+{
+    struct lw_host *host = stream->dispatcher->host;
+    if (stream->awaited_until == 0) {
+        return false;
+    }
+    if (stream->awaited_until == LW_NEVER) {
+        stream->awaited_until = host->now + LATE_NS;
+        lw_timers_arm(&host->timers, &stream->awaited_timer, stream->awaited_until);
+    }
+    if (host->now >= stream->awaited_until || !has_silent_slot(stream)) {
+        stream->awaited_until = 0;
+    }
+    return stream->awaited_until != 0;
+}
+
 /*
  * Partitions that hold less than their share of the limit come first: one with few keys, which is
  * slow, would else fill with its backlog the room that others need for messages that could run.
@@ -309,9 +342,12 @@ limit_slots(struct lw_stream *stream, bool is_sharing)
  * would stop for those below their share as well.
  */
 static uint32_t
-room_of_anybody(const struct lw_stream *stream, uint32_t wanted)
+room_of_anybody(struct lw_stream *stream, uint32_t wanted)
 {
     const struct lw_limits *limits = &stream->subscription.limits;
+    if (is_room_awaited(stream)) {
+        return 0;
+    }
     uint32_t most = fitting(limits);
     most -= most / 8;
     uint32_t room = limits->count < most ? most - limits->count : 0;

@@ -304,6 +304,13 @@ fill(struct lw_stream *stream, const struct lw_subscription_options *options,
     return check_order(stream, &options->retry, ret_error);
 }
 
+/* The turn that this timer makes asks again. */
+static void
+on_awaited(struct lw_timer *timer, uint64_t now)
+{
+    (void)timer, (void)now;
+}
+
 /* NOLINTBEGIN(readability-function-size): a constructor with its two outputs */
 enum lw_status
 lw_stream_create(struct lw_dispatcher *dispatcher,
@@ -326,6 +333,7 @@ lw_stream_create(struct lw_dispatcher *dispatcher,
     stream->is_retry_external = options->retry.is_external;
     stream->family = link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA
                                                                          : LW_HEADERS_PULSAR;
+    lw_timer_init(&stream->awaited_timer, on_awaited);
     lw_list_init(&stream->settle_link);
     lw_list_init(&stream->subscription.partitions);
     status = fill(stream, options, engine, ret_error);
@@ -347,6 +355,7 @@ lw_stream_destroy(struct lw_stream *stream)
     if (!stream) {
         return;
     }
+    lw_timers_disarm(&stream->dispatcher->host->timers, &stream->awaited_timer);
     struct lw_list *node;
     while ((node = lw_list_first(&stream->subscription.partitions)) != NULL) {
         struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);

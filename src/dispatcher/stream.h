@@ -10,6 +10,7 @@
 
 #include "base/hourly.h"
 #include "base/latency.h"
+#include "base/timers.h"
 #include "core/partition.h"
 #include "core/subscription.h"
 #include "policy/judge.h"
@@ -60,6 +61,9 @@ struct lw_stream {
     bool is_blind;           /* one of them cannot be told apart when receiving: none is */
     bool is_held_back;       /* only partitions above their share had something to give */
     bool is_sharing;         /* the broker holds `rooms` */
+    uint64_t
+        awaited_until; /* new partitions' room is kept for them; 0 not, LW_NEVER: not yet */
+    struct lw_timer awaited_timer; /* then there is a turn */
     uint32_t slot_count;
     uint32_t max_uncommitted;
     enum lw_header_family family;

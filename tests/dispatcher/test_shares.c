@@ -22,14 +22,14 @@ static const struct spread few = { 8, { 1, 2, 3, 4, 10, 20, 30, 40 } };
 static const struct spread many = { 32, { 1, 5, 3, 2, 4, 3, 6, 1, 2, 8, 3, 1, 4, 2, 5, 3,
                                           2, 1, 7, 3, 2, 4, 1, 3, 9, 2, 1, 3, 2, 4, 1, 2 } };
 
-/* Keys of a partition take turns in its log; every partition has work for the whole test. */
+/* Keys of a partition take turns in its log, `run` messages each; it has work for the whole test. */
 static void
-fill(struct world *world, int32_t partition, uint32_t keys)
+fill(struct world *world, int32_t partition, uint32_t keys, uint32_t run)
 {
-    for (uint32_t i = 0; i < PER_KEY; i++) {
-        for (uint32_t k = 0; k < keys; k++) {
+    for (uint32_t i = 0; i < PER_KEY / run; i++) {
+        for (uint32_t k = 0; k < keys * run; k++) {
             char key[24];
-            snprintf(key, sizeof(key), "%d-%u", partition, k);
+            snprintf(key, sizeof(key), "%d-%u", partition, k / run);
             world_send(world, "orders", partition, key, 1);
         }
     }
@@ -44,7 +44,7 @@ begin(struct world *world, const struct spread *spread, uint32_t max_in_flight)
     world_topic(world, "orders", spread->partitions);
     world_add(world, &options);
     for (int32_t i = 0; i < spread->partitions; i++) {
-        fill(world, i, spread->keys[i]);
+        fill(world, i, spread->keys[i], 1);
     }
     world_start(world);
 }
@@ -121,6 +121,30 @@ what_others_do_not_need_is_anybodys(void **state)
     world_deinit(&world);
 }
 
+/* Four of eight deliver 20 ms after the others: the room that is theirs is still there. */
+static void
+partitions_that_deliver_a_little_later_find_room(void **state)
+{
+    struct world world;
+    const struct spread quick = { 8, { 1, 2, 3, 4 } };
+    uint64_t idle = 0;
+    (void)state;
+    begin(&world, &quick, 1000);
+    for (int ms = 0; ms < 20; ms++) {
+        work(&world);
+    }
+    assert_int_equal(world.running_count, 10);
+    for (int32_t i = 4; i < 8; i++) {
+        fill(&world, i, 24, 4); /* the next few are of few keys */
+    }
+    for (int ms = 0; ms < 100; ms++) {
+        work(&world);
+        idle += SLOTS - world.running_count;
+    }
+    assert_in_range(idle / SLOTS, 0, 10); /* in a hundred */
+    world_deinit(&world);
+}
+
 int
 main(void)
 {
@@ -128,6 +152,7 @@ main(void)
         cmocka_unit_test(slow_partitions_leave_the_room_to_those_that_need_it),
         cmocka_unit_test(a_small_limit_is_shared_as_well),
         cmocka_unit_test(what_others_do_not_need_is_anybodys),
+        cmocka_unit_test(partitions_that_deliver_a_little_later_find_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
