@@ -322,6 +322,28 @@ one_of_lower_priority_is_told_before_its_success_and_takes_over_later(void **sta
     assert_int_equal(talk_entries(talk, other, NULL), 2);
 }
 
+/* Who was active on a real broker after bbb, then aaa, ccc and ddd had joined. */
+static void
+the_active_one_is_who_it_is_on_a_real_broker(void **state)
+{
+    struct talk *talk = *state;
+    static const char *const names[] = { "bbb", "aaa", "ccc", "ddd" };
+    static const char *const topics[] = { "fo", "fo2", "orders" };
+    static const char *const active[][4] = { { "bbb", "aaa", "aaa", "aaa" },
+                                             { "bbb", "bbb", "bbb", "bbb" },
+                                             { "bbb", "bbb", "bbb", "bbb" } };
+    struct embedded_subscription_info info;
+    embedded_settings(talk->broker)->failover_delay_ms = 0;
+    for (uint64_t i = 0; i < 12; i++) {
+        struct lw_pulsar_command command = talk_subscribe_command(FAILOVER, i, names[i % 4]);
+        command.subscribe.topic = (struct lw_bytes){ topics[i / 4], strlen(topics[i / 4]) };
+        talk_send(talk, &talk->talkers[0], &command);
+        embedded_pass_ms(talk->broker, 1);
+        assert_true(embedded_subscription(talk->broker, topics[i / 4], "s", &info));
+        assert_string_equal(info.active, active[i / 4][i % 4]);
+    }
+}
+
 /* -- Ends ---------------------------------------------------------------------------------------- */
 
 static void
@@ -389,6 +411,7 @@ main(void)
         TEST(ids_of_before_an_unload_are_still_good),
         TEST(the_active_one_is_told_after_a_second_and_then_served),
         TEST(one_of_lower_priority_is_told_before_its_success_and_takes_over_later),
+        TEST(the_active_one_is_who_it_is_on_a_real_broker),
         TEST(the_end_of_a_topic_is_told_when_all_is_acknowledged),
         TEST(a_second_exclusive_consumer_has_to_wait_until_the_first_is_found_dead),
         TEST(nothing_is_left_of_a_client_that_went),

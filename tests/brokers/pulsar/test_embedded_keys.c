@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/brokers/pulsar/talk.h"
+#include "tests/support/pulsar/embedded_state.h"
 
 enum { KEY_SHARED = LW_PULSAR_SUB_KEY_SHARED };
 
@@ -112,6 +113,35 @@ static void
 fill_keys(struct talk *talk, int keys, int each)
 {
     embedded_fill(talk->broker, "t", (uint64_t)(keys * each), 10, (uint32_t)keys, 0);
+}
+
+/* Ranges that a real broker published for consumers that joined in this order. */
+static void
+a_ring_is_divided_as_by_a_real_broker(void **state)
+{
+    struct talk *talk = *state;
+    static const char *const names[] = { "c1", "c2", "c2", "worker-7" };
+    static const struct {
+        int consumer;
+        uint32_t start;
+        uint32_t end;
+    } ranges[] = {
+        { 0, 629, 1031 },     { 0, 1508, 1726 },   { 0, 1767, 1870 }, { 0, 64608, 64838 },
+        { 1, 1382, 1424 },    { 1, 1909, 2082 },   { 1, 2457, 2830 }, { 1, 64386, 64399 },
+        { 2, 1, 122 },        { 2, 1161, 1381 },   { 2, 1425, 1507 }, { 2, 65494, 65535 },
+        { 3, 123, 628 },      { 3, 1032, 1160 },   { 3, 1727, 1766 }, { 3, 65303, 65493 },
+    };
+    for (uint64_t i = 0; i < 4; i++) {
+        talk_subscribe(talk, &talk->talkers[0], KEY_SHARED, i, names[i]);
+    }
+    const struct embedded_topic *topic = embedded_topic_find(talk->broker, "t");
+    const struct embedded_subscription *subscription =
+        embedded_subscription_find(topic, text("s"));
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        uint64_t id = (uint64_t)ranges[i].consumer;
+        assert_int_equal(embedded_slot_owner(subscription, ranges[i].start)->id, id);
+        assert_int_equal(embedded_slot_owner(subscription, ranges[i].end)->id, id);
+    }
 }
 
 static void
@@ -223,6 +253,7 @@ main(void)
         cmocka_unit_test(hashes_and_slots_are_those_of_other_clients),
         TEST(sticky_ranges_hold_both_their_ends),
         TEST(sticky_ranges_that_meet_are_refused),
+        TEST(a_ring_is_divided_as_by_a_real_broker),
         TEST(one_who_joins_gets_a_key_when_its_old_owner_is_done_with_it),
         TEST(out_of_order_delivery_does_not_wait_for_it),
         TEST(a_key_stays_in_order_when_its_owner_has_no_permits_for_a_while),
