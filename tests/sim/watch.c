@@ -281,6 +281,8 @@ on_committed(const char *group, const char *name, int32_t partition, int64_t pos
 void
 world_watch_hub(struct world *world)
 {
-    struct lw_memory_observer observer = { on_appended, on_committed, world };
+    struct lw_memory_observer observer = { .appended = on_appended,
+                                           .committed = on_committed,
+                                           .user = world };
     lw_memory_hub_observe(world->hub, &observer);
 }
