@@ -275,6 +275,9 @@ void
 lw_memory_source_settle(struct lw_memory_source *source, const struct lw_settle_item *items,
                         size_t n)
 {
+    if (source->broker->state == LW_MEMORY_BROKER_VANISHED) {
+        return; /* its process is dead: nothing arrives */
+    }
     for (size_t i = 0; i < n; i++) {
         struct lw_memory_entry *entry = items[i].message->entry;
         tell_settled(source, entry, items[i].is_ack);
