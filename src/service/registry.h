@@ -24,8 +24,10 @@ struct lw_engine_request {
 enum lw_status
 lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
                    struct lw_engine **ret_engine, struct lw_error *ret_error);
-/* What the Kafka client says about its properties; NULL when it is not built in. */
-const struct lw_config_client *lw_registry_client(void);
+/* What the client of that kind of broker says; NULL when there is none, or it is not built in. */
+const struct lw_config_client *lw_registry_client(enum lw_config_broker_kind kind);
+/* Puts the clients of all kinds into a source. */
+void lw_registry_clients(struct lw_config_source *source);
 /* Appends the names of all properties that can be given to the Kafka client, one a line. */
 void lw_registry_client_properties(struct lw_text *out);
 
