@@ -20,10 +20,12 @@
 #include "service/service.h"
 #if LW_WITH_KAFKA
 #include "brokers/kafka/broker.h"
+#include "brokers/kafka/peek.h"
 #include "brokers/kafka/properties.h"
 #endif
 #if LW_WITH_PULSAR
 #include "brokers/pulsar/broker.h"
+#include "brokers/pulsar/peek.h"
 #include "service/registry_pulsar.h"
 #endif
 
@@ -65,6 +67,25 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
     lw_error_help(ret_error,
                   "write kafka://host:port[,host:port], pulsar://host:port or memory:");
     return NULL;
+}
+
+enum lw_status
+lw_registry_peek(struct lw_broker *broker, const struct lw_peek *peek,
+                 struct lw_error *ret_error)
+{
+#if LW_WITH_KAFKA
+    if (broker->ops == lw_kafka_broker_ops()) {
+        return lw_kafka_peek(broker, peek, ret_error);
+    }
+#endif
+#if LW_WITH_PULSAR && defined(LW_PULSAR_IS_WHOLE)
+    if (broker->ops == lw_pulsar_broker_ops()) {
+        return lw_pulsar_peek(broker, peek, ret_error);
+    }
+#endif
+    (void)peek;
+    return lw_error_set(ret_error, LW_STATUS_UNSUPPORTED, "",
+                        "topics of broker \"%s\" cannot be read from outside", broker->name);
 }
 
 #if LW_WITH_KAFKA

@@ -13,6 +13,12 @@
 /* Finds the broker by the URL's scheme; NULL and *ret_error when there is none. */
 const struct lw_broker_ops *lw_registry_broker(const char *url, struct lw_error *ret_error);
 
+struct lw_peek;
+
+/* Reads a topic for a person (brokers/common/peek.h). UNSUPPORTED for the memory broker. */
+enum lw_status lw_registry_peek(struct lw_broker *broker, const struct lw_peek *peek,
+                                struct lw_error *ret_error);
+
 /* What an engine is to run. */
 struct lw_engine_request {
     const char *name; /* shown in logs */
