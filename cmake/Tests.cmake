@@ -20,7 +20,7 @@ if(LANEWAY_KAFKA)
     list(APPEND lw_area_brokers lw_kafka)
 endif()
 if(LANEWAY_PULSAR)
-    list(APPEND lw_area_brokers lw_pulsar)
+    list(APPEND lw_area_brokers lw_test_pulsar lw_pulsar)
 endif()
 
 add_library(lw_test_compile INTERFACE)
@@ -33,6 +33,20 @@ file(GLOB support_sources CONFIGURE_DEPENDS ${LW_TESTS}/support/*.c)
 list(FILTER support_sources EXCLUDE REGEX "/(c11_threads_shim|[a-z0-9_]*_main)\\.c$")
 add_library(lw_test_support STATIC ${PROJECT_BINARY_DIR}/empty.c ${support_sources})
 target_link_libraries(lw_test_support PRIVATE lw_test_compile PkgConfig::lw_cmocka_pc)
+
+# The embedded Pulsar broker: of the client's folder it may know the wire only.
+if(LANEWAY_PULSAR)
+    file(GLOB embedded_sources CONFIGURE_DEPENDS ${LW_TESTS}/support/pulsar/embedded*.c)
+    list(FILTER embedded_sources EXCLUDE REGEX "_main\\.c$")
+    add_library(lw_test_pulsar STATIC ${embedded_sources})
+    target_link_libraries(lw_test_pulsar PRIVATE lw_test_compile PUBLIC lw_pulsar lw_openssl)
+    add_executable(support_embedded_pulsar ${LW_TESTS}/support/pulsar/embedded_main.c
+                   ${LW_TSAN_SHIM})
+    set_target_properties(support_embedded_pulsar PROPERTIES OUTPUT_NAME embedded_pulsar
+                          ENABLE_EXPORTS ${LW_EXPORTS}
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/support)
+    target_link_libraries(support_embedded_pulsar PRIVATE lw_test_compile lw_test_pulsar)
+endif()
 
 # Tests that are worth a run under the thread sanitizer: several threads touch their subject.
 set(LW_TSAN_TESTS "^unit\\.(base\\.(mailbox|publish|loop|log|fault)|engines\\.|dispatcher\\.)|^mock\\.")
@@ -229,4 +243,9 @@ if(LANEWAY_PULSAR)
     add_test(NAME pulsar.tools.broker COMMAND ${LW_TESTS}/support/run-script broker
              ${LW_TESTS}/tools/pulsar/broker.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     lw_set_test(pulsar.tools.broker real 600)
+    # The official client against the embedded broker: needs no Java.
+    add_test(NAME pulsar.embedded_official COMMAND ${LW_TESTS}/support/run-script broker
+             ${LW_TESTS}/tools/pulsar/embedded_official.sh $<TARGET_FILE:support_embedded_pulsar>
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    lw_set_test(pulsar.embedded_official real 300)
 endif()

@@ -135,9 +135,9 @@ lw_cli_config_load(const struct lw_cli *cli, const struct lw_cli_files *files,
         .env = (const char *const *)environ,
         .sets = settings.sets,
         .set_count = settings.count,
-        .client = lw_registry_client(),
         .resolve_programs = true,
     };
+    lw_registry_clients(&source);
     lw_diagnostics_init(diagnostics);
     struct lw_config *config = lw_config_load(&source, diagnostics);
     lw_diagnostics_sort(diagnostics);

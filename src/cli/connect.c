@@ -98,7 +98,7 @@ read_infos(struct lw_needs *needs, const struct lw_config_broker *broker,
 static void
 describe_one(struct lw_connect *connect, struct lw_connect_broker *item)
 {
-    bool is_asked = item->broker && item->config->kind == LW_CONFIG_KAFKA;
+    bool is_asked = item->broker && lw_config_is_remote(item->config);
     if (!is_asked) {
         return;
     }
@@ -149,9 +149,11 @@ warn_absent(struct lw_diagnostics *diagnostics, const struct lw_need *need)
         diagnostics, LW_SEVERITY_WARNING, is_dead_letter ? "W0312" : "W0314", place,
         "%s \"%s\" does not exist on broker \"%s\"", lw_need_kind_name(need->kind), need->name,
         need->broker->name);
-    lw_diagnostic_help(item, "laneway topics create FILE%s makes it",
-                       need->kind == LW_NEED_SOURCE || need->kind == LW_NEED_REPLY ? " --all"
-                                                                                   : "");
+    bool is_pulsar = need->broker->kind == LW_CONFIG_PULSAR;
+    bool is_others = need->kind == LW_NEED_SOURCE || need->kind == LW_NEED_REPLY;
+    lw_diagnostic_help(item, "laneway topics create FILE%s makes it%s",
+                       is_others ? " --all" : "",
+                       is_pulsar ? "; Pulsar makes it on first use where that is allowed" : "");
 }
 
 static void
@@ -199,7 +201,7 @@ is_any_absent(const struct lw_connect *connect)
 {
     for (size_t i = 0; i < connect->needs.count; i++) {
         const struct lw_need *need = &connect->needs.items[i];
-        if (need->broker->kind == LW_CONFIG_KAFKA && need->partitions == 0) {
+        if (lw_config_is_remote(need->broker) && need->partitions == 0) {
             return true;
         }
     }
@@ -270,7 +272,7 @@ print_broker(const struct lw_connect *connect, const struct lw_connect_broker *i
         lw_text_format(out, "error[%s]: %s\n", error->code, error->message);
         lw_text_format(out, "%s%s%s", error->help[0] ? "    help: " : "", error->help,
                        error->help[0] ? "\n" : "");
-    } else if (item->config->kind == LW_CONFIG_MEMORY) {
+    } else if (!lw_config_is_remote(item->config)) {
         lw_text_append(out, "in memory: topics are made on first use\n");
     } else {
         lw_text_format(out, "connected: %s\n", item->config->url);

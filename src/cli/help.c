@@ -59,9 +59,9 @@ const struct lw_command lw_commands[] = {
     { .name = "peek",
       .arguments = "TOPIC",
       .summary = "prints messages of a topic without joining a group",
-      .details =
-          "Formats know %t topic, %p partition, %o offset, %k key, %s value, %h headers,\n"
-          "%T timestamp in ms, %K and %S sizes (-1 for null), \\n, \\t and %%.\n",
+      .details = "Formats know %t topic, %p partition, %o offset (Pulsar: id), %k key, %s "
+                 "value, %h headers,\n"
+                 "%T timestamp in ms, %K and %S sizes (-1 for null), \\n, \\t and %%.\n",
       .flags = lw_peek_flags,
       .run = lw_command_peek },
     { .name = "status",
@@ -215,7 +215,8 @@ append_all(bool is_coloured, struct lw_text *out)
 {
     lw_text_format(
         out,
-        "%slaneway%s: messages from Kafka to handlers, by priority and in key order\n\n"
+        "%slaneway%s: messages from Kafka and Pulsar to handlers, by priority and in key "
+        "order\n\n"
         "%sCommands%s\n",
         bold(is_coloured), plain(is_coloured), bold(is_coloured), plain(is_coloured));
     for (const struct lw_command *row = lw_commands; row->name; row++) {

@@ -94,21 +94,19 @@ add_retry(struct lw_needs *needs, const struct lw_config_subscription *item, siz
 {
     const struct lw_config_broker *broker = item->pipeline->broker;
     const struct lw_retry_options *retry = &item->options.retry;
-    char topic[LW_NEED_NAME_MAX];
     char name[LW_NEED_NAME_MAX];
     int64_t tiers_ms[TIERS_MAX];
-    if (!retry->topic ||
-        !lw_topic_expand(retry->topic, item->options.topic, topic, sizeof topic)) {
+    if (!item->retry_id) {
         return;
     }
-    size_t consumed = find(needs, broker, topic);
+    size_t consumed = find(needs, broker, item->retry_id);
     if (!lw_config_traits(broker->kind)->has_tiers) {
-        (void)add(needs, LW_NEED_RETRY, broker, topic, item->node);
+        (void)add(needs, LW_NEED_RETRY, broker, item->retry_id, item->node);
         return;
     }
     size_t count = tiers_of(retry, tiers_ms);
     for (size_t i = 0; i < count; i++) {
-        if (lw_topic_tier(topic, tiers_ms[i], name, sizeof name)) {
+        if (lw_topic_tier(item->retry_id, tiers_ms[i], name, sizeof name)) {
             size_t tier = add(needs, LW_NEED_RETRY, broker, name, item->node);
             follow(needs, tier, consumed != SIZE_MAX ? consumed : source);
         }
@@ -125,13 +123,21 @@ broker_of(const struct lw_config *config, const struct lw_config_subscription *i
 
 static void
 add_target(struct lw_needs *needs, enum lw_need_kind kind,
-           const struct lw_config_broker *broker, const char *pattern,
+           const struct lw_config_broker *broker, const char *name,
            const struct lw_config_subscription *item)
 {
-    char name[LW_NEED_NAME_MAX];
-    if (pattern && lw_topic_expand(pattern, item->options.topic, name, sizeof name)) {
-        size_t source = find(needs, item->pipeline->broker, item->options.topic);
+    if (name) {
+        size_t source = find(needs, item->pipeline->broker, item->topic_id);
         follow(needs, add(needs, kind, broker, name, item->node), source);
+    }
+}
+
+/* The topics of a pattern are whatever the broker has, and their dead letters after them. */
+static void
+add_source(struct lw_needs *needs, const struct lw_config_subscription *item)
+{
+    if (!item->is_pattern) {
+        (void)add(needs, LW_NEED_SOURCE, item->pipeline->broker, item->topic_id, item->node);
     }
 }
 
@@ -140,23 +146,21 @@ lw_needs_init(struct lw_needs *needs, const struct lw_config *config)
 {
     memset(needs, 0, sizeof *needs);
     for (size_t i = 0; i < config->subscription_count; i++) {
-        const struct lw_config_subscription *item = &config->subscriptions[i];
-        (void)add(needs, LW_NEED_SOURCE, item->pipeline->broker, item->options.topic,
-                  item->node);
+        add_source(needs, &config->subscriptions[i]);
     }
     for (size_t i = 0; i < config->subscription_count; i++) {
         const struct lw_config_subscription *item = &config->subscriptions[i];
-        add_retry(needs, item, find(needs, item->pipeline->broker, item->options.topic));
+        add_retry(needs, item, find(needs, item->pipeline->broker, item->topic_id));
     }
     for (size_t i = 0; i < config->subscription_count; i++) {
         const struct lw_config_subscription *item = &config->subscriptions[i];
         if (!item->options.dead_letter.is_off) {
             add_target(needs, LW_NEED_DEAD_LETTER,
                        broker_of(config, item, item->options.dead_letter.broker),
-                       item->dead_letter_topic, item);
+                       item->dead_letter_id, item);
         }
         add_target(needs, LW_NEED_REPLY, broker_of(config, item, item->options.reply.broker),
-                   item->options.reply.topic, item);
+                   item->reply_id, item);
     }
 }
 

@@ -11,15 +11,15 @@
 
 enum lw_need_kind { LW_NEED_SOURCE, LW_NEED_RETRY, LW_NEED_DEAD_LETTER, LW_NEED_REPLY };
 
-enum { LW_NEED_NAME_MAX = 250 };
+enum { LW_NEED_NAME_MAX = 1024 };
 
 struct lw_need {
     enum lw_need_kind kind;
     const struct lw_config_broker *broker;
-    const struct lw_node *node; /* the place in the file that asks for it first */
-    char name[LW_NEED_NAME_MAX];
-    int32_t partitions; /* found at the broker; 0 absent, -1 not known */
-    char reason[160];   /* why it is not known */
+    const struct lw_node *node;  /* the place in the file that asks for it first */
+    char name[LW_NEED_NAME_MAX]; /* in its one spelling */
+    int32_t partitions;          /* found at the broker; 0 absent, -1 not known */
+    char reason[160];            /* why it is not known */
 };
 
 /* `need` has the partitions of `source`, both indices. */

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "brokers/common/peek.h"
 #include "cli/target.h"
-#if LW_WITH_KAFKA
-#include "brokers/kafka/peek.h"
-#endif
+#include "service/registry.h"
 
 const struct lw_flag lw_peek_flags[] = {
     LW_ROW_TARGET_URL,
@@ -19,7 +18,10 @@ const struct lw_flag lw_peek_flags[] = {
     LW_ROW_TARGET_BROKER,
     LW_ROW_SET,
     LW_ROW_ENV_FILE,
-    { 'o', "offset", "WHERE", "beginning (default), end, a number, or -N: the last N" },
+    { 'o', "offset", "WHERE",
+      "beginning (default), end; Kafka: a number, or -N: the last N; Pulsar: an id such as "
+      "12:7, "
+      "or -5m: the last five minutes" },
     { 'p', "partition", "N", "only that partition" },
     { 'e', "exit", NULL, "ends at the end of the topic; else waits for more" },
     { 'n', "count", "N", "ends after N messages" },
@@ -29,14 +31,12 @@ const struct lw_flag lw_peek_flags[] = {
     LW_ROW_END,
 };
 
-#if LW_WITH_KAFKA
-
 enum { FLUSH_BYTES = 65536, TIMEOUT_MS = 10000 };
 
 struct peek {
     struct lw_cli *cli;
     struct lw_target target;
-    struct lw_kafka_peek options;
+    struct lw_peek options;
     const char *format;
     long long count_max; /* 0: no end */
     long long count;
@@ -59,7 +59,7 @@ put_maybe_binary(struct lw_json *json, const char *key, struct lw_bytes bytes)
 }
 
 static void
-put_headers(struct lw_json *json, const struct lw_kafka_peeked *message)
+put_headers(struct lw_json *json, const struct lw_peeked *message)
 {
     lw_json_key(json, "headers");
     lw_json_array(json);
@@ -74,7 +74,7 @@ put_headers(struct lw_json *json, const struct lw_kafka_peeked *message)
 }
 
 static void
-append_json(const struct lw_kafka_peeked *message, struct lw_text *out)
+append_json(const struct lw_peeked *message, struct lw_text *out)
 {
     struct lw_json json;
     lw_json_init(&json, out);
@@ -83,8 +83,12 @@ append_json(const struct lw_kafka_peeked *message, struct lw_text *out)
     lw_json_string(&json, message->topic);
     lw_json_key(&json, "partition");
     lw_json_int(&json, message->partition);
-    lw_json_key(&json, "offset");
-    lw_json_int(&json, message->offset);
+    lw_json_key(&json, message->place ? "id" : "offset");
+    if (message->place) {
+        lw_json_string(&json, message->place);
+    } else {
+        lw_json_int(&json, message->offset);
+    }
     lw_json_key(&json, "timestamp");
     lw_json_int(&json, message->timestamp_ms);
     put_maybe_binary(&json, "key", message->key);
@@ -95,7 +99,7 @@ append_json(const struct lw_kafka_peeked *message, struct lw_text *out)
 }
 
 static void
-append_headers(const struct lw_kafka_peeked *message, struct lw_text *out)
+append_headers(const struct lw_peeked *message, struct lw_text *out)
 {
     for (size_t i = 0; i < message->header_count; i++) {
         const struct lw_header *header = &message->headers[i];
@@ -112,9 +116,19 @@ size_of(struct lw_bytes bytes)
     return bytes.data ? (long long)bytes.size : -1;
 }
 
+static void
+append_place(const struct lw_peeked *message, struct lw_text *out)
+{
+    if (message->place) {
+        lw_text_append(out, message->place);
+    } else {
+        lw_text_format(out, "%lld", (long long)message->offset);
+    }
+}
+
 /* What stands after a '%'. */
 static void
-append_field(char field, const struct lw_kafka_peeked *message, struct lw_text *out)
+append_field(char field, const struct lw_peeked *message, struct lw_text *out)
 {
     switch (field) {
     case 't':
@@ -124,7 +138,7 @@ append_field(char field, const struct lw_kafka_peeked *message, struct lw_text *
         lw_text_format(out, "%d", message->partition);
         break;
     case 'o':
-        lw_text_format(out, "%lld", (long long)message->offset);
+        append_place(message, out);
         break;
     case 'T':
         lw_text_format(out, "%lld", (long long)message->timestamp_ms);
@@ -160,7 +174,7 @@ append_escape(char escape, struct lw_text *out)
 }
 
 static void
-append_formatted(const char *format, const struct lw_kafka_peeked *message, struct lw_text *out)
+append_formatted(const char *format, const struct lw_peeked *message, struct lw_text *out)
 {
     for (; *format; format++) {
         if (*format == '%' && format[1]) {
@@ -174,7 +188,7 @@ append_formatted(const char *format, const struct lw_kafka_peeked *message, stru
 }
 
 static bool
-on_message(const struct lw_kafka_peeked *message, void *user)
+on_message(const struct lw_peeked *message, void *user)
 {
     struct peek *peek = user;
     struct lw_text *out = &peek->cli->out;
@@ -202,22 +216,33 @@ read_offset(struct peek *peek)
 {
     struct lw_cli *cli = peek->cli;
     int64_t number = 0;
+    const char *why = NULL;
     if (strcmp(cli->value, "beginning") == 0) {
-        peek->options.from = LW_KAFKA_PEEK_BEGINNING;
+        peek->options.from = LW_PEEK_BEGINNING;
         return true;
     }
     if (strcmp(cli->value, "end") == 0) {
-        peek->options.from = LW_KAFKA_PEEK_END;
+        peek->options.from = LW_PEEK_END;
         return true;
     }
-    if (!lw_text_to_int(cli->value, &number)) {
-        cli->exit_code = lw_cli_usage(
-            cli, "--offset \"%s\" is none of beginning, end, a number, -N", cli->value);
-        return false;
+    if (lw_text_to_int(cli->value, &number)) {
+        peek->options.from = number < 0 ? LW_PEEK_TAIL : LW_PEEK_OFFSET;
+        peek->options.offset = number < 0 ? -number : number;
+        return true;
     }
-    peek->options.from = number < 0 ? LW_KAFKA_PEEK_TAIL : LW_KAFKA_PEEK_OFFSET;
-    peek->options.offset = number < 0 ? -number : number;
-    return true;
+    if (cli->value[0] == '-' && lw_text_to_duration_ms(cli->value + 1, &number, &why)) {
+        peek->options.from = LW_PEEK_AGO;
+        peek->options.ago_ms = number;
+        return true;
+    }
+    if (strchr(cli->value, ':')) {
+        peek->options.from = LW_PEEK_PLACE;
+        peek->options.place = cli->value;
+        return true;
+    }
+    cli->exit_code = lw_cli_usage(
+        cli, "--offset \"%s\" is none of beginning, end, a number, -N, an id, -5m", cli->value);
+    return false;
 }
 
 static bool
@@ -259,11 +284,11 @@ lw_command_peek(struct lw_cli *cli)
     struct lw_error error = { 0 };
     bool is_good = true;
     int id;
-    peek.options = (struct lw_kafka_peek){ .partition = -1,
-                                           .timeout_ms = TIMEOUT_MS,
-                                           .on_message = on_message,
-                                           .on_idle = on_idle,
-                                           .user = &peek };
+    peek.options = (struct lw_peek){ .partition = -1,
+                                     .timeout_ms = TIMEOUT_MS,
+                                     .on_message = on_message,
+                                     .on_idle = on_idle,
+                                     .user = &peek };
     while (is_good && (id = lw_cli_next(cli)) != LW_FLAG_END) {
         is_good = read_flag(&peek, id);
     }
@@ -275,23 +300,12 @@ lw_command_peek(struct lw_cli *cli)
     int exit_code = cli->exit_code;
     if (is_good) {
         peek.options.topic = cli->arguments[0];
+        peek.options.loop = peek.target.loop;
         exit_code = LW_EXIT_OK;
-        if (lw_kafka_peek(peek.target.broker, &peek.options, &error) != LW_STATUS_OK) {
+        if (lw_registry_peek(peek.target.broker, &peek.options, &error) != LW_STATUS_OK) {
             exit_code = lw_cli_fail(cli, &error);
         }
     }
     lw_target_close(&peek.target);
     return exit_code;
 }
-
-#else
-
-int
-lw_command_peek(struct lw_cli *cli)
-{
-    lw_cli_say("laneway peek: this build has no Kafka client");
-    (void)cli;
-    return LW_EXIT_UNAVAILABLE;
-}
-
-#endif

@@ -125,7 +125,7 @@ lw_target_open(struct lw_target *target, struct lw_cli *cli)
         return false;
     }
     const struct lw_config_broker *broker = choose(target, cli);
-    if (broker && broker->kind != LW_CONFIG_KAFKA) {
+    if (broker && !lw_config_is_remote(broker)) {
         cli->exit_code = lw_cli_usage(
             cli, "a memory broker lives inside one process; nobody else can reach it");
         return false;

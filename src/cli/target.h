@@ -16,7 +16,8 @@ enum { LW_FLAG_TARGET_BROKER = LW_FLAG_OWN + 900 };
 
 #define LW_ROW_TARGET_URL                                                                      \
     {                                                                                          \
-        'b', "bootstrap", "URL", "the broker, such as kafka://localhost:9092"                  \
+        'b', "bootstrap", "URL",                                                               \
+            "the broker, such as kafka://localhost:9092 or pulsar://localhost:6650"            \
     }
 #define LW_ROW_TARGET_PROPERTY                                                                 \
     {                                                                                          \

@@ -74,7 +74,7 @@ action_of(const struct topics *topics, size_t index)
     if (topics->is_made && topics->is_made[index]) {
         return "created";
     }
-    if (need->broker->kind != LW_CONFIG_KAFKA) {
+    if (!lw_config_is_remote(need->broker)) {
         return "made on first use";
     }
     if (need->partitions < 0) {
@@ -140,7 +140,7 @@ make(struct topics *topics, struct lw_connect_broker *broker, bool sources, stru
 {
     struct lw_error error = { 0 };
     if (!broker->broker || broker->error.status != LW_STATUS_OK ||
-        broker->config->kind != LW_CONFIG_KAFKA) {
+        !lw_config_is_remote(broker->config)) {
         return;
     }
     fill_batch(topics, broker->config, sources, batch);

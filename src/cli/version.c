@@ -16,7 +16,7 @@ lw_command_version(struct lw_cli *cli)
     if (lw_cli_next(cli) == LW_FLAG_STOP) {
         return cli->exit_code;
     }
-    const struct lw_config_client *client = lw_registry_client();
+    const struct lw_config_client *client = lw_registry_client(LW_CONFIG_KAFKA);
     if (!cli->is_json) {
         lw_text_format(&cli->out, "laneway %s", lw_version());
         if (client) {

@@ -156,8 +156,8 @@ static const struct lw_catalogue_entry entries[] = {
       "option of the way that is not configured would silently do nothing.",
       "Use the options of the way that you want; the help of the message names them." },
     { "E0309", "nobody reads the retry topic",
-      "As warning W0301, made an error by retry_warnings: error.",
-      "Add the topic to a pipeline, or say external: true." },
+      "As warnings W0301 and W0316, made an error by retry_warnings: error.",
+      "Add the topic to a pipeline with a shared subscription, or say external: true." },
     { "E0310", "limits contradict each other",
       "Two numbers exclude each other, such as a first delay above the longest.",
       "Correct one of them." },
@@ -166,6 +166,16 @@ static const struct lw_catalogue_entry entries[] = {
       "handler: programs run on engine programs; what blocks needs threads; what waits without "
       "blocking needs the loop.",
       "Leave `engine` out, or choose one that fits." },
+    { "E0312", "the type of the subscription cannot keep the order",
+      "On Pulsar a shared subscription gives messages of one key to several members, and "
+      "key_shared those of one partition. An order kept by one member alone would be none.",
+      "Use type key_shared, failover or exclusive for ordering: key, failover or exclusive for "
+      "ordering: partition, or leave the ordering out." },
+    { "E0313", "the type of the subscription cannot delay a retry",
+      "On exclusive and failover subscriptions the broker gives back everything from the "
+      "oldest "
+      "unfinished message on, at once; one message alone cannot be given back with a delay.",
+      "Retry in place, or through a retry topic that a shared subscription reads." },
     { "E0410", "the client does not know a property",
       "Properties are handed to the client library unchanged. This one it does not have, or it "
       "lacks another one that belongs to it.",
@@ -205,6 +215,12 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0419", "options of Pulsar contradict each other",
       "Two options, or an option and the type of the subscription, exclude each other.",
       "Change one of those that the message names." },
+    { "E0420", "the key is for another kind of broker",
+      "`auth` and `tls` are words for Pulsar. Elsewhere they would protect nothing, so they "
+      "are "
+      "refused.",
+      "On Kafka use the client's properties: security.protocol, sasl.mechanism, "
+      "ssl.ca.location." },
     { "E0501", "a broker cannot be used",
       "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway "
       "keeps "
@@ -234,7 +250,7 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0507", "a group cannot subscribe", "The client library refused the list of topics.",
       "The message holds the client's words; check the names of topics and group." },
     { "E0508", "no broker for this address", "The scheme of the address is not known.",
-      "Write kafka://HOST:PORT[,HOST:PORT] or memory:." },
+      "Write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT] or memory:." },
     { "E0509", "TLS met plaintext", "One side speaks TLS and the other does not.",
       "Write pulsar+ssl:// for a listener with TLS (usually port 6651) and pulsar:// for one "
       "without (usually 6650)." },
@@ -343,12 +359,21 @@ static const struct lw_catalogue_entry entries[] = {
       "Give it as many partitions; `laneway topics plan FILE` shows how many." },
     { "W0314", "a topic does not exist",
       "A topic that is read, retried to or replied to is not at the broker. Laneway waits for "
-      "it.",
+      "it; a Pulsar broker makes it on first use where that is allowed.",
       "Make it: `laneway topics create FILE`, with --all for consumed and reply topics." },
     { "W0315", "a topic cannot be looked up",
       "The broker answered, but not about this topic; often the right to describe it is "
       "missing.",
       "Look at the reason in the message." },
+    { "W0316", "the retry topic is read without its delays",
+      "The broker keeps delays for shared and key_shared subscriptions only. On others a copy "
+      "in the retry topic is delivered at once.",
+      "Read the retry topic in a pipeline with consumer.type: shared, or set "
+      "service.retry_warnings." },
+    { "W0317", "keys stay at one member, but run side by side",
+      "A key_shared subscription gives all messages of a key to one member. Without ordering: "
+      "key its handlers for one key still run at the same time.",
+      "Write ordering: key, or ordering: none where that is meant." },
     { "W0701", "a message is retried", "A handler asked for a retry, or failed.",
       "Nothing, unless it happens often." },
     { "W0702", "a message was dead-lettered",

@@ -187,6 +187,7 @@ check_all(struct lw_config_build *build)
 {
     lw_config_check_topics(build);
     lw_config_check_retry(build);
+    lw_config_check_pulsar(build);
     lw_config_check_limits(build);
     lw_config_check_client(build);
 }

@@ -21,7 +21,30 @@ struct lw_config_text {
     size_t size;
 };
 
-/* What the Kafka client knows about its properties; all may be NULL. */
+enum lw_config_broker_kind {
+    LW_CONFIG_KAFKA,
+    LW_CONFIG_MEMORY,            /* settles by position, as Kafka does */
+    LW_CONFIG_MEMORY_INDIVIDUAL, /* properties: { mode: individual } */
+    LW_CONFIG_PULSAR
+};
+enum { LW_CONFIG_BROKER_KINDS = LW_CONFIG_PULSAR + 1 };
+
+struct lw_config_broker;
+
+/* What the properties of a subscription mean for the rules; of Pulsar. */
+struct lw_config_consumer {
+    bool is_shared;      /* members take messages side by side: shared, key_shared */
+    bool keeps_keys;     /* a key goes to one member: all but shared */
+    bool keeps_all;      /* everything goes to one member: exclusive, failover */
+    const char *type;    /* "shared" */
+    bool has_policy;     /* a dead_letter_policy of the client */
+    uint32_t queue_size; /* receiver_queue_size, if it is among them; else 0 */
+};
+
+/*
+ * What a broker's own module knows about its part of a configuration; each may be NULL. Either
+ * `check_property` judges a property, or `owned`, `check` and `suggest` do.
+ */
 struct lw_config_client {
     /* Returns why Laneway sets this property itself, NULL when it may be given. */
     const char *(*owned)(const char *name, const char *value);
@@ -33,6 +56,28 @@ struct lw_config_client {
     /* Returns the version of the linked client, "2.0.2". */
     const char *(*version)(void);
     const char *library; /* "librdkafka" */
+
+    enum lw_status (*check_url)(const char *url, struct lw_error *ret_error);
+    enum lw_status (*check_property)(bool is_consumer, const struct lw_property *property,
+                                     struct lw_error *ret_error);
+    /* What contradicts each other among the properties of a broker. */
+    enum lw_status (*check_broker)(const struct lw_property *properties, size_t count,
+                                   struct lw_error *ret_error);
+    /* A subscription's properties, laid over its broker's. */
+    enum lw_status (*read_consumer)(const struct lw_config_broker *broker,
+                                    const struct lw_property *properties, size_t count,
+                                    struct lw_config_consumer *ret_consumer,
+                                    struct lw_error *ret_error);
+    /* Writes the one spelling of a topic. */
+    enum lw_status (*read_topic)(const char *topic, char *out, size_t size,
+                                 struct lw_error *ret_error);
+    /* What is read may be a pattern; NULL: that is not offered. */
+    bool (*is_pattern)(const char *topic);
+    enum lw_status (*check_pattern)(const char *pattern, struct lw_error *ret_error);
+    bool (*has_topic)(const char *pattern, const char *topic);
+    /* The conventional names, as lw_broker_ops.default_topic. */
+    bool (*default_topic)(bool is_retry, const char *topic, const char *subscription, char *out,
+                          size_t size);
 };
 
 struct lw_config_source {
@@ -45,7 +90,8 @@ struct lw_config_source {
     const char *const *env;  /* NAME=VALUE, NULL-terminated; NULL: none */
     const char *const *sets; /* PATH=VALUE */
     size_t set_count;
-    const struct lw_config_client *client; /* NULL: client properties are not checked */
+    /* By kind of broker; NULL: what its client knows is not checked. */
+    const struct lw_config_client *clients[LW_CONFIG_BROKER_KINDS];
     bool resolve_programs; /* an absent program is an error here, not at its start */
 };
 
@@ -58,19 +104,25 @@ struct lw_config_service {
     enum lw_log_format log_format;
 };
 
-enum lw_config_broker_kind {
-    LW_CONFIG_KAFKA,
-    LW_CONFIG_MEMORY,           /* settles by position, as Kafka does */
-    LW_CONFIG_MEMORY_INDIVIDUAL /* properties: { mode: individual } */
-};
-
 struct lw_config_broker {
     const char *name;
     const char *url;
     enum lw_config_broker_kind kind;
-    const char *servers; /* Kafka: "host:port,host:port" */
-    const struct lw_property *properties;
+    const char *servers;                  /* Kafka: "host:port,host:port" */
+    const struct lw_property *properties; /* those of `auth` and `tls` at their end */
     size_t property_count;
+    struct lw_config_auth {
+        const char *token;
+        const char *plugin;
+        const char *params;
+    } auth;
+    struct lw_config_tls {
+        const char *trust_file;
+        const char *certificate_file;
+        const char *key_file;
+        bool allows_insecure;
+        bool validates_hostname;
+    } tls;
     uint64_t prefetch_bytes;
     const struct lw_node *node;
 };
@@ -106,8 +158,10 @@ struct lw_config_pipeline {
     const char *broker_name;
     const char *handler_name;
     const char *group;
-    const struct lw_property *properties; /* consumer.properties */
+    const char *type;                     /* consumer.type; NULL: not given */
+    const struct lw_property *properties; /* consumer.properties, with the type on Pulsar */
     size_t property_count;
+    struct lw_config_consumer consumer;    /* Pulsar */
     struct lw_subscription_options common; /* before topics are put in */
     size_t first;                          /* its subscriptions, in lw_config.subscriptions */
     size_t count;
@@ -120,7 +174,13 @@ struct lw_config_subscription {
     uint32_t rank; /* served 1st, 2nd, ...; equals share a rank */
     bool is_rank_shared;
     const char *dead_letter_topic; /* the conventional name put in; NULL: none */
-    const struct lw_node *node;    /* the topic's place in the file */
+    bool is_pattern;               /* it reads all topics that match options.topic */
+    /* The names in their one spelling, to be compared; NULL: none, or not known before. */
+    const char *topic_id;
+    const char *retry_id;
+    const char *dead_letter_id;
+    const char *reply_id;
+    const struct lw_node *node; /* the topic's place in the file */
 };
 
 struct lw_config {
@@ -165,6 +225,8 @@ struct lw_config_traits {
     const char *retry;       /* "{topic}.retry" */
 };
 const struct lw_config_traits *lw_config_traits(enum lw_config_broker_kind kind);
+/* True for brokers behind an address; the memory broker lives in its process. */
+bool lw_config_is_remote(const struct lw_config_broker *broker);
 /* How the subscription orders, the broker's default put in. */
 enum lw_ordering lw_config_ordering(const struct lw_config_subscription *subscription);
 /* True when `retry` runs the message again here. */

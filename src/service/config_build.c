@@ -32,12 +32,23 @@ static const struct lw_config_traits traits[] = {
                                       .has_nack = true,
                                       .dead_letter = "{topic}-{group}-DLQ",
                                       .retry = "{topic}-{group}-RETRY" },
+    [LW_CONFIG_PULSAR] = { .scheme = "pulsar",
+                           .ordering = LW_ORDERING_NONE,
+                           .has_nack = true,
+                           .dead_letter = "{topic}-{group}-DLQ",
+                           .retry = "{topic}-{group}-RETRY" },
 };
 
 const struct lw_config_traits *
 lw_config_traits(enum lw_config_broker_kind kind)
 {
     return &traits[kind];
+}
+
+bool
+lw_config_is_remote(const struct lw_config_broker *broker)
+{
+    return broker->kind == LW_CONFIG_KAFKA || broker->kind == LW_CONFIG_PULSAR;
 }
 
 bool
@@ -180,16 +191,12 @@ refuse_url(struct lw_config_build *build, const struct lw_config_broker *broker)
 {
     char shown[SHOWN_BYTES_MAX];
     const struct lw_node *node = lw_node_child(broker->node, "url");
-    lw_node_shown(node, shown, sizeof(shown));
-    bool is_later = strncmp(broker->url, "pulsar", 6) == 0;
     struct lw_diagnostic *item = lw_diagnostics_add(
-        build->diagnostics, LW_SEVERITY_ERROR, is_later ? "E0113" : "E0122", &node->place,
-        is_later ? "a broker at \"%s\" is not in this version"
-                 : "\"%s\" is not a broker's address",
-        shown);
+        build->diagnostics, LW_SEVERITY_ERROR, "E0122", &node->place,
+        "\"%s\" is not a broker's address", lw_node_shown(node, shown, sizeof(shown)));
     lw_diagnostic_help(item,
-                       "write kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside "
-                       "this process");
+                       "write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT, or memory: "
+                       "for a broker inside this process");
 }
 
 /* "memory:", or "memory:NAME" for one that is shared inside the process. */
@@ -217,6 +224,12 @@ memory_kind(const struct lw_config_broker *broker)
     return LW_CONFIG_MEMORY;
 }
 
+static bool
+begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 static void
 read_url(struct lw_config_build *build, struct lw_config_broker *broker)
 {
@@ -225,7 +238,12 @@ read_url(struct lw_config_build *build, struct lw_config_broker *broker)
         broker->kind = memory_kind(broker);
         return;
     }
-    if (strncmp(broker->url, scheme, sizeof(scheme) - 1) == 0 &&
+    if (begins_with(broker->url, "pulsar://") || begins_with(broker->url, "pulsar+ssl://")) {
+        broker->kind = LW_CONFIG_PULSAR;
+        lw_config_build_pulsar(build, broker);
+        return;
+    }
+    if (begins_with(broker->url, scheme) &&
         strpbrk(broker->url + sizeof(scheme) - 1, "/\r\n?#@") == NULL) {
         broker->servers = clean_servers(broker->url + sizeof(scheme) - 1, build->arena);
     }

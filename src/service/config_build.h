@@ -23,6 +23,15 @@ void lw_config_build_brokers(struct lw_config_build *build);
 void lw_config_build_handlers(struct lw_config_build *build);
 void lw_config_build_pipelines(struct lw_config_build *build);
 
+/* Checks the address; `auth` and `tls` become properties (config_pulsar.c). */
+void lw_config_build_pulsar(struct lw_config_build *build, struct lw_config_broker *broker);
+/* consumer.type becomes a property, receiver_queue_size the option of that name. */
+void
+lw_config_build_consumer(struct lw_config_build *build, struct lw_config_pipeline *pipeline);
+/* What is known of that broker; NULL: nothing. */
+const struct lw_config_client *lw_config_build_client(const struct lw_config_build *build,
+                                                      const struct lw_config_broker *broker);
+
 /* Sets the profile's values, before single values are laid over them. */
 void lw_config_build_profile(struct lw_subscription_options *options,
                              const struct lw_node *node, struct lw_config_arena *arena);
@@ -41,6 +50,8 @@ enum { LW_FAMILY_LEVELS_MAX = 2 };
 /* One topic of a pipeline, expanded. */
 struct lw_config_topic {
     const char *name;
+    const char *id; /* its one spelling; of a pattern itself */
+    bool is_pattern;
     int32_t priority;
     const struct lw_node *node; /* the entry, or the matrix */
     struct lw_node *entry;      /* with rows of its own; NULL in a matrix */
@@ -50,8 +61,9 @@ struct lw_config_topic {
 };
 
 /* Expands `topics` of a pipeline; *ret_count may be 0 after errors. */
-struct lw_config_topic *lw_config_topics_expand(struct lw_config_build *build,
-                                                struct lw_node *pipeline, size_t *ret_count);
+struct lw_config_topic *
+lw_config_topics_expand(struct lw_config_build *build,
+                        const struct lw_config_pipeline *pipeline, size_t *ret_count);
 /*
  * Puts {topic}, {group} and the topic's levels into a text. NULL after reporting an unknown
  * placeholder at `node`.
@@ -59,9 +71,17 @@ struct lw_config_topic *lw_config_topics_expand(struct lw_config_build *build,
 const char *lw_config_topics_fill(struct lw_config_build *build, const char *text,
                                   const struct lw_config_topic *topic, const char *group,
                                   const struct lw_node *node);
-/* Reports a name that no broker would take. */
-bool lw_config_topics_check(struct lw_config_build *build, const char *name,
-                            const struct lw_node *node);
+/*
+ * Returns the one spelling of a name on that broker (which may be unknown, NULL); NULL after
+ * reporting one that it would not take.
+ */
+const char *
+lw_config_topics_check(struct lw_config_build *build, const struct lw_config_broker *broker,
+                       const char *name, const struct lw_node *node);
+/* The conventional name of a topic that fails; NULL when it cannot be made. */
+const char *lw_config_topics_default(struct lw_config_build *build,
+                                     const struct lw_config_pipeline *pipeline,
+                                     const struct lw_config_topic *topic, bool is_retry);
 
 /* -- Families (config_family.c) ------------------------------------------------------------- */
 

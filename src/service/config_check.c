@@ -5,17 +5,21 @@
  */
 #include "service/config_check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "service/config_plan.h"
+
+enum { SAMPLE_BYTES_MAX = 512 };
 
 /* What the rules of this file work on. */
 struct readers {
     struct lw_config_build *build;
     const struct lw_config_subscription **sorted; /* by broker, topic, group */
     size_t count;
-    uint32_t *visited; /* by place in `sorted`: number of the search that came by */
+    size_t pattern_count; /* of those that read all topics of a pattern */
+    uint32_t *visited;    /* by place in `sorted`: number of the search that came by */
     size_t *queue;
     uint32_t search;
 };
@@ -48,7 +52,7 @@ static int
 compare_topic(const struct lw_config_subscription *item, const char *broker, const char *topic)
 {
     int order = compare_text(item->options.broker, broker);
-    return order != 0 ? order : compare_text(item->options.topic, topic);
+    return order != 0 ? order : compare_text(item->topic_id, topic);
 }
 
 static int
@@ -58,11 +62,27 @@ compare_reader(const void *a, const void *b)
         const struct lw_config_subscription *const *)a;
     const struct lw_config_subscription *right = *(
         const struct lw_config_subscription *const *)b;
-    int order = compare_topic(left, right->options.broker, right->options.topic);
+    int order = compare_topic(left, right->options.broker, right->topic_id);
     if (order == 0) {
         order = compare_text(left->options.subscription, right->options.subscription);
     }
     return order != 0 ? order : left < right ? -1 : left > right;
+}
+
+/* A pattern of this broker that has the topic; `count` when there is none. */
+static size_t
+first_pattern(const struct readers *readers, const char *broker, const char *topic)
+{
+    for (size_t i = 0; readers->pattern_count > 0 && i < readers->count; i++) {
+        const struct lw_config_subscription *item = readers->sorted[i];
+        const struct lw_config_client *client = lw_config_build_client(readers->build,
+                                                                       item->pipeline->broker);
+        if (item->is_pattern && compare_text(item->options.broker, broker) == 0 && client &&
+            client->has_topic(item->topic_id, topic)) {
+            return i;
+        }
+    }
+    return readers->count;
 }
 
 /* Finds the first reader of a topic; `count` when there is none. */
@@ -81,7 +101,16 @@ first_reader(const struct readers *readers, const char *broker, const char *topi
     }
     bool is_found = low < readers->count &&
                     compare_topic(readers->sorted[low], broker, topic) == 0;
-    return is_found ? low : readers->count;
+    return is_found ? low : first_pattern(readers, broker, topic);
+}
+
+/* Goes on to the next reader of the same topic; `count` at the end. */
+static size_t
+next_reader(const struct readers *readers, const char *broker, const char *topic, size_t at)
+{
+    bool is_next = !readers->sorted[at]->is_pattern && at + 1 < readers->count &&
+                   compare_topic(readers->sorted[at + 1], broker, topic) == 0;
+    return is_next ? at + 1 : readers->count;
 }
 
 static const char *
@@ -97,7 +126,7 @@ check_twice(struct readers *readers, size_t index)
     const struct lw_config_subscription *first = readers->sorted[index - 1];
     const struct lw_config_subscription *second = readers->sorted[index];
     const struct lw_subscription_options *options = &second->options;
-    if (compare_topic(first, options->broker, options->topic) != 0 ||
+    if (compare_topic(first, options->broker, second->topic_id) != 0 ||
         compare_text(first->options.subscription, options->subscription) != 0 ||
         !options->subscription) {
         return;
@@ -133,10 +162,9 @@ static size_t
 follow(struct readers *readers, const struct lw_config_subscription *from, size_t used)
 {
     const char *broker = dead_letter_broker(from);
-    const char *topic = from->dead_letter_topic;
+    const char *topic = from->dead_letter_id;
     size_t at = topic ? first_reader(readers, broker, topic) : readers->count;
-    for (; at < readers->count && compare_topic(readers->sorted[at], broker, topic) == 0;
-         at++) {
+    for (; at < readers->count; at = next_reader(readers, broker, topic, at)) {
         if (readers->visited[at] != readers->search) {
             readers->visited[at] = readers->search;
             readers->queue[used++] = at;
@@ -153,7 +181,8 @@ comes_back(struct readers *readers, const struct lw_config_subscription *start)
     size_t used = follow(readers, start, 0);
     for (size_t i = 0; i < used; i++) {
         const struct lw_config_subscription *reader = readers->sorted[readers->queue[i]];
-        if (compare_topic(reader, start->options.broker, start->options.topic) == 0) {
+        if (reader == start ||
+            compare_topic(reader, start->options.broker, start->topic_id) == 0) {
             return true;
         }
         used = follow(readers, reader, used);
@@ -161,16 +190,63 @@ comes_back(struct readers *readers, const struct lw_config_subscription *start)
     return false;
 }
 
+/*
+ * A pattern such as "orders_.*" also has the dead-letter topics of what it has, when they are
+ * named after it. A topic of the pattern is made up, and the name of its dead letters tried.
+ */
+static bool
+has_own_dead_letters(const struct readers *readers, const struct lw_config_subscription *item)
+{
+    static const char placeholder[] = "{topic}";
+    char topic[SAMPLE_BYTES_MAX];
+    char name[2 * SAMPLE_BYTES_MAX];
+    const char *pattern = item->dead_letter_topic;
+    const char *hole = item->is_pattern && pattern ? strstr(pattern, placeholder) : NULL;
+    const struct lw_config_client *client = lw_config_build_client(readers->build,
+                                                                   item->pipeline->broker);
+    if (!hole || !client || strlen(item->topic_id) >= sizeof(topic)) {
+        return false;
+    }
+    char *out = topic;
+    for (const char *at = item->topic_id; *at; at++) {
+        bool is_any = at[0] == '.' && (at[1] == '*' || at[1] == '+');
+        *out++ = is_any ? 'x' : *at;
+        at += is_any ? 1 : 0;
+    }
+    *out = '\0';
+    int length = snprintf(name, sizeof(name), "%.*s%s%s", (int)(hole - pattern), pattern, topic,
+                          hole + sizeof(placeholder) - 1);
+    return length > 0 && (size_t)length < sizeof(name) &&
+           client->has_topic(item->topic_id, topic) && client->has_topic(item->topic_id, name);
+}
+
+static void
+check_pattern_loop(struct readers *readers, const struct lw_config_subscription *item)
+{
+    const struct lw_node *node = lw_config_check_given(item->pipeline->node,
+                                                       "dead_letter.topic");
+    if (has_own_dead_letters(readers, item)) {
+        struct lw_diagnostic *refused = lw_diagnostics_add(
+            readers->build->diagnostics, LW_SEVERITY_ERROR, "E0302",
+            node ? &node->place : lw_node_name_place(item->node),
+            "the pattern \"%s\" also reads its own dead letters, \"%s\": they would come back "
+            "for ever",
+            lw_config_name_shown(item, LW_CONFIG_NAME_TOPIC),
+            lw_config_name_shown(item, LW_CONFIG_NAME_DEAD_LETTER));
+        lw_diagnostic_help(refused, "give a dead_letter.topic that the pattern does not have");
+    }
+}
+
 static void
 check_loop(struct readers *readers, const struct lw_config_subscription *start)
 {
-    if (!start->dead_letter_topic || !comes_back(readers, start)) {
+    if (!start->dead_letter_id || !comes_back(readers, start)) {
         return;
     }
     const struct lw_node *node = lw_config_check_given(start->pipeline->node,
                                                        "dead_letter.topic");
     const struct lw_place *place = node ? &node->place : lw_node_name_place(start->node);
-    bool is_direct = strcmp(start->dead_letter_topic, start->options.topic) == 0;
+    bool is_direct = strcmp(start->dead_letter_id, start->topic_id) == 0;
     struct lw_diagnostic *item = lw_diagnostics_add(
         readers->build->diagnostics, LW_SEVERITY_ERROR, "E0302", place,
         is_direct
@@ -188,7 +264,7 @@ check_reply(struct readers *readers, const struct lw_config_subscription *from)
 {
     const struct lw_reply_options *reply = &from->options.reply;
     const char *broker = reply->broker ? reply->broker : from->options.broker;
-    size_t at = reply->topic ? first_reader(readers, broker, reply->topic) : readers->count;
+    size_t at = from->reply_id ? first_reader(readers, broker, from->reply_id) : readers->count;
     const struct lw_node *node = lw_config_check_given(from->pipeline->node, "reply.topic");
     if (at < readers->count && node) {
         lw_diagnostics_add(readers->build->diagnostics, LW_SEVERITY_WARNING, "W0310",
@@ -199,28 +275,75 @@ check_reply(struct readers *readers, const struct lw_config_subscription *from)
     }
 }
 
-/* Where the broker delays by itself, a copy in a retry topic waits for somebody to read it. */
+static void
+warn_retry(struct readers *readers, const struct lw_config_subscription *from, const char *code,
+           const char *message, const char *help)
+{
+    const struct lw_config_pipeline *pipeline = from->pipeline;
+    enum lw_warnings mode = readers->build->config->service.dispatcher.retry_warnings;
+    const struct lw_node *node = lw_config_check_given(pipeline->node, "retry.topic");
+    const struct lw_place *place = node ? &node->place : lw_node_name_place(pipeline->node);
+    bool is_error = mode == LW_WARNINGS_ERROR;
+    if (mode == LW_WARNINGS_SILENT) {
+        return;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        readers->build->diagnostics, is_error ? LW_SEVERITY_ERROR : LW_SEVERITY_WARNING,
+        is_error ? "E0309" : code, place, "%s \"%s\"", message,
+        lw_config_name_shown(from, LW_CONFIG_NAME_RETRY));
+    lw_diagnostic_help(item, "%s", help);
+}
+
+/* True when an earlier topic of the pipeline has the same retry topic: it is said once. */
+static bool
+is_said(const struct lw_config *config, const struct lw_config_subscription *from)
+{
+    const struct lw_config_subscription *each = &config->subscriptions[from->pipeline->first];
+    while (each != from && compare_text(each->retry_id, from->retry_id) != 0) {
+        each++;
+    }
+    return each != from;
+}
+
+/*
+ * Where the broker delays by itself, a copy in a retry topic waits for somebody to read it, and
+ * the delay is kept for members that share only.
+ */
 static void
 check_retry_reader(struct readers *readers, const struct lw_config_subscription *from)
 {
     const struct lw_config_pipeline *pipeline = from->pipeline;
-    const struct lw_retry_options *retry = &from->options.retry;
-    enum lw_warnings mode = readers->build->config->service.dispatcher.retry_warnings;
+    const char *topic = from->retry_id;
     bool is_read_here = pipeline->broker && lw_config_traits(pipeline->broker->kind)->has_tiers;
-    if (!retry->topic || retry->is_external || is_read_here || mode == LW_WARNINGS_SILENT ||
-        !pipeline->broker ||
-        first_reader(readers, from->options.broker, retry->topic) < readers->count) {
+    if (!topic || !pipeline->broker || is_read_here || is_said(readers->build->config, from)) {
         return;
     }
-    const struct lw_node *node = lw_config_check_given(pipeline->node, "retry.topic");
-    const struct lw_place *place = node ? &node->place : lw_node_name_place(pipeline->node);
-    bool is_error = mode == LW_WARNINGS_ERROR;
-    struct lw_diagnostic *item = lw_diagnostics_add(
-        readers->build->diagnostics, is_error ? LW_SEVERITY_ERROR : LW_SEVERITY_WARNING,
-        is_error ? "E0309" : "W0301", place, "nobody here reads the retry topic \"%s\"",
-        lw_config_name_shown(from, LW_CONFIG_NAME_RETRY));
-    lw_diagnostic_help(item, "add it to the topics of a pipeline, or say external: true when "
-                             "somebody else reads it");
+    size_t at = first_reader(readers, from->options.broker, topic);
+    if (at == readers->count && !from->options.retry.is_external) {
+        warn_retry(readers, from, "W0301", "nobody here reads the retry topic",
+                   "add it to the topics of a pipeline, or say external: true when "
+                   "somebody else reads it");
+    }
+    for (; at < readers->count; at = next_reader(readers, from->options.broker, topic, at)) {
+        if (readers->sorted[at]->pipeline->consumer.keeps_all) {
+            warn_retry(readers, from, "W0316",
+                       "delays are not kept, since its subscription is not shared: retry topic",
+                       "read it in a pipeline with consumer.type: shared or key_shared; on "
+                       "others the broker delivers at once");
+            return;
+        }
+    }
+}
+
+/* The dispatcher compares names as they are spelled. */
+static void
+spell_alike(struct readers *readers, struct lw_config_subscription *from)
+{
+    size_t at = from->retry_id ? first_reader(readers, from->options.broker, from->retry_id)
+                               : readers->count;
+    if (at < readers->count && !readers->sorted[at]->is_pattern) {
+        from->options.retry.topic = readers->sorted[at]->options.topic;
+    }
 }
 
 static bool
@@ -279,7 +402,9 @@ check_groups(struct lw_config_build *build)
     for (size_t i = 1; sorted && i < config->pipeline_count; i++) {
         const struct lw_config_pipeline *first = sorted[i - 1];
         const struct lw_config_pipeline *second = sorted[i];
-        if (!first->group || compare_text(first->broker_name, second->broker_name) != 0 ||
+        bool is_alone = first->broker && first->broker->kind == LW_CONFIG_PULSAR;
+        if (!first->group || is_alone ||
+            compare_text(first->broker_name, second->broker_name) != 0 ||
             compare_text(first->group, second->group) != 0 ||
             has_same_properties(first, second)) {
             continue;
@@ -310,6 +435,7 @@ lw_config_check_topics(struct lw_config_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         readers.sorted[i] = &config->subscriptions[i];
+        readers.pattern_count += config->subscriptions[i].is_pattern;
     }
     if (count > 1) {
         qsort(readers.sorted, count, sizeof(void *), compare_reader);
@@ -319,8 +445,10 @@ lw_config_check_topics(struct lw_config_build *build)
     }
     for (size_t i = 0; i < count; i++) {
         check_loop(&readers, &config->subscriptions[i]);
+        check_pattern_loop(&readers, &config->subscriptions[i]);
         check_reply(&readers, &config->subscriptions[i]);
         check_retry_reader(&readers, &config->subscriptions[i]);
+        spell_alike(&readers, &config->subscriptions[i]);
     }
     check_groups(build);
 }

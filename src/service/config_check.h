@@ -16,6 +16,8 @@ void lw_config_check_retry(struct lw_config_build *build);
 void lw_config_check_limits(struct lw_config_build *build);
 /* Properties for the client library (config_check_client.c). */
 void lw_config_check_client(struct lw_config_build *build);
+/* Types of subscriptions (config_check_pulsar.c). */
+void lw_config_check_pulsar(struct lw_config_build *build);
 
 /* The good node at a path below `map`, or NULL. */
 const struct lw_node *lw_config_check_given(const struct lw_node *map, const char *path);

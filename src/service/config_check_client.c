@@ -10,12 +10,20 @@
 
 enum { SHOWN_BYTES_MAX = 80 };
 
+/* The properties of one broker or pipeline being checked. */
+struct properties {
+    struct lw_config_build *build;
+    const struct lw_config_client *client;
+    bool is_consumer;
+};
+
 static void
-refuse_unknown(struct lw_config_build *build, const struct lw_node *node, const char *said)
+refuse_unknown(const struct properties *check, const struct lw_node *node, const char *said)
 {
+    struct lw_config_build *build = check->build;
     char shown[SHOWN_BYTES_MAX];
     char better[SHOWN_BYTES_MAX];
-    const struct lw_config_client *client = build->source->client;
+    const struct lw_config_client *client = check->client;
     bool is_near = client->suggest && client->suggest(node->key, better, sizeof(better));
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, "E0410", &node->key_place,
@@ -53,21 +61,49 @@ refuse_owned(struct lw_config_build *build, const struct lw_node *node, const ch
 }
 
 static void
-check_property(struct lw_config_build *build, const struct lw_node *node)
+check_by_client(const struct properties *check, const struct lw_node *node)
 {
-    const struct lw_config_client *client = build->source->client;
+    const struct lw_config_client *client = check->client;
     const char *reason = client->owned ? client->owned(node->key, node->text) : NULL;
     if (reason) {
-        refuse_owned(build, node, reason);
+        refuse_owned(check->build, node, reason);
         return;
     }
     const char *said = client->check && !lw_node_is_empty(node)
                            ? client->check(node->key, node->text)
                            : NULL;
     if (said && strstr(said, "No such configuration property")) {
-        refuse_unknown(build, node, said);
+        refuse_unknown(check, node, said);
     } else if (said) {
-        refuse_value(build, node, said);
+        refuse_value(check->build, node, said);
+    }
+}
+
+/* The client judges name and value itself; a secret is not repeated in its words. */
+static void
+check_option(const struct properties *check, const struct lw_node *node)
+{
+    struct lw_error error = { .status = LW_STATUS_OK };
+    struct lw_property property = { node->key, node->text };
+    if (check->client->check_property(check->is_consumer, &property, &error) == LW_STATUS_OK) {
+        return;
+    }
+    bool is_value = strcmp(error.code, "E0416") == 0;
+    bool is_hidden = is_value && node->is_secret;
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        check->build->diagnostics, LW_SEVERITY_ERROR, error.code,
+        is_value ? &node->place : &node->key_place,
+        is_hidden ? "\"%s\" has a wrong value" : "%s", is_hidden ? node->key : error.message);
+    lw_diagnostic_help(item, "%s", error.help);
+}
+
+static void
+check_property(const struct properties *check, const struct lw_node *node)
+{
+    if (check->client && check->client->check_property) {
+        check_option(check, node);
+    } else if (check->client) {
+        check_by_client(check, node);
     }
 }
 
@@ -128,18 +164,18 @@ check_memory_property(struct lw_config_build *build, const struct lw_node *node)
 }
 
 static void
-check_properties(struct lw_config_build *build, const struct lw_config_broker *broker,
+check_properties(const struct properties *check, const struct lw_config_broker *broker,
                  const struct lw_node *map)
 {
-    bool is_memory = broker && broker->kind != LW_CONFIG_KAFKA;
+    bool is_memory = broker && !lw_config_is_remote(broker);
     for (const struct lw_node *node = map ? map->first : NULL; node; node = node->next) {
         if (node->is_bad || node->kind != LW_NODE_SCALAR) {
             continue;
         }
         if (is_memory) {
-            check_memory_property(build, node);
-        } else if (build->source->client) {
-            check_property(build, node);
+            check_memory_property(check->build, node);
+        } else {
+            check_property(check, node);
         }
     }
 }
@@ -149,14 +185,62 @@ static void
 check_consumer(struct lw_config_build *build, const struct lw_config_pipeline *pipeline)
 {
     const struct lw_node *map = lw_config_check_given(pipeline->node, "consumer.properties");
-    bool is_memory = pipeline->broker && pipeline->broker->kind != LW_CONFIG_KAFKA;
-    if (map && map->first && is_memory) {
+    const struct lw_config_broker *broker = pipeline->broker;
+    if (map && map->first && broker && !lw_config_is_remote(broker)) {
         lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0413",
                            lw_node_name_place(map),
                            "the memory broker has no properties for consumers");
         return;
     }
-    check_properties(build, pipeline->broker, map);
+    /* Without a broker (reported) they are taken for Kafka's. */
+    struct properties check = { build,
+                                broker ? lw_config_build_client(build, broker)
+                                       : build->source->clients[LW_CONFIG_KAFKA],
+                                true };
+    check_properties(&check, broker, map);
+}
+
+/* Options of a broker that contradict each other; a wrong one alone was said at its place. */
+static void
+check_broker(struct lw_config_build *build, const struct lw_config_broker *broker)
+{
+    struct lw_error error = { .status = LW_STATUS_OK };
+    const struct lw_config_client *client = lw_config_build_client(build, broker);
+    const struct lw_node *map = lw_config_check_given(broker->node, "properties");
+    size_t before = build->diagnostics->counts[LW_SEVERITY_ERROR];
+    struct properties check = { build, client, false };
+    check_properties(&check, broker, map);
+    if (!client || !client->check_broker ||
+        build->diagnostics->counts[LW_SEVERITY_ERROR] > before ||
+        client->check_broker(broker->properties, broker->property_count, &error) ==
+            LW_STATUS_OK) {
+        return;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, error.code,
+        lw_node_name_place(map ? map : broker->node), "%s", error.message);
+    lw_diagnostic_help(item, "%s", error.help);
+}
+
+/* A key that would do nothing where it was meant to protect something is refused. */
+static void
+check_short_words(struct lw_config_build *build, const struct lw_config_broker *broker)
+{
+    static const char *const keys[] = { "auth", "tls" };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct lw_node *node = lw_config_check_given(broker->node, keys[i]);
+        if (!node || broker->kind == LW_CONFIG_PULSAR || lw_node_is_empty(node)) {
+            continue;
+        }
+        struct lw_diagnostic *item = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0420", &node->key_place,
+            "\"%s\" is for Pulsar; broker \"%s\" is none", node->key, broker->name);
+        lw_diagnostic_help(item, "%s",
+                           broker->kind == LW_CONFIG_KAFKA
+                               ? "Kafka's are among its properties: security.protocol, sasl.*, "
+                                 "ssl.*"
+                               : "leave it out");
+    }
 }
 
 void
@@ -164,8 +248,8 @@ lw_config_check_client(struct lw_config_build *build)
 {
     const struct lw_config *config = build->config;
     for (size_t i = 0; i < config->broker_count; i++) {
-        const struct lw_config_broker *broker = &config->brokers[i];
-        check_properties(build, broker, lw_config_check_given(broker->node, "properties"));
+        check_broker(build, &config->brokers[i]);
+        check_short_words(build, &config->brokers[i]);
     }
     for (size_t i = 0; i < config->pipeline_count; i++) {
         check_consumer(build, &config->pipelines[i]);

@@ -95,6 +95,7 @@ fill_common(struct lw_config_build *build, struct lw_config_pipeline *pipeline,
     lw_config_build_profile(common, entry, build->arena);
     lw_config_bind(entry, lw_pipeline_rows, pipeline, build->arena);
     resolve_references(build, pipeline);
+    lw_config_build_consumer(build, pipeline);
     default_retry_topic(pipeline);
     share_backoff(build, pipeline);
     if (pipeline->handler) {
@@ -108,38 +109,71 @@ fill_common(struct lw_config_build *build, struct lw_config_pipeline *pipeline,
     lw_config_errors_read(build, entry, common);
 }
 
-/* Fills one pattern of the options; NULL stays NULL. */
+/* A name of a subscription being made: where it is given, and on which broker it is. */
+struct naming {
+    const char *path;
+    const struct lw_config_broker *broker;
+    const char *convention; /* NULL: it has none */
+    bool is_retry;
+};
+
+/*
+ * Fills one pattern of the options; NULL stays NULL. A pattern's topics have names of their own,
+ * which are put in when they are known.
+ */
 static const char *
-fill_name(struct lw_config_build *build, const struct lw_config_subscription *subscription,
-          const struct lw_config_topic *topic, const char *pattern, const char *path)
+fill_name(struct lw_config_build *build, const struct lw_config_pipeline *pipeline,
+          const struct lw_config_topic *topic, const char *pattern, const struct naming *naming,
+          const char **ret_id)
 {
-    const struct lw_config_pipeline *pipeline = subscription->pipeline;
-    const struct lw_node *given = usable_at(pipeline->node, path);
+    const struct lw_node *given = usable_at(pipeline->node, naming->path);
     const struct lw_node *node = given ? given : topic->node;
-    const char *name = pattern
-                           ? lw_config_topics_fill(build, pattern, topic, pipeline->group, node)
-                           : NULL;
-    return name && lw_config_topics_check(build, name, node) ? name : NULL;
+    const char *name = NULL;
+    if (pattern && pattern == naming->convention) {
+        name = lw_config_topics_default(build, pipeline, topic, naming->is_retry);
+    }
+    if (pattern && !name) {
+        name = lw_config_topics_fill(build, pattern, topic, pipeline->group, node);
+    }
+    if (!name || (topic->is_pattern && strstr(name, "{topic}"))) {
+        return name;
+    }
+    *ret_id = lw_config_topics_check(build, naming->broker, name, node);
+    return *ret_id ? name : NULL;
+}
+
+static const struct lw_config_broker *
+other_broker(const struct lw_config_build *build, const struct lw_config_pipeline *pipeline,
+             const char *name)
+{
+    return name ? lw_config_broker(build->config, name) : pipeline->broker;
 }
 
 static void
 fill_names(struct lw_config_build *build, struct lw_config_subscription *subscription,
            const struct lw_config_topic *topic)
 {
+    const struct lw_config_pipeline *pipeline = subscription->pipeline;
+    const struct lw_config_traits *traits = lw_config_traits(kind_of(pipeline));
     struct lw_subscription_options *options = &subscription->options;
-    options->retry.topic = fill_name(build, subscription, topic, options->retry.topic,
-                                     "retry.topic");
-    options->reply.topic = fill_name(build, subscription, topic, options->reply.topic,
-                                     "reply.topic");
+    struct naming retry = { "retry.topic", pipeline->broker, traits->retry, true };
+    struct naming reply = { "reply.topic", other_broker(build, pipeline, options->reply.broker),
+                            NULL, false };
+    struct naming dead = { "dead_letter.topic",
+                           other_broker(build, pipeline, options->dead_letter.broker),
+                           traits->dead_letter, false };
+    options->retry.topic = fill_name(build, pipeline, topic, options->retry.topic, &retry,
+                                     &subscription->retry_id);
+    options->reply.topic = fill_name(build, pipeline, topic, options->reply.topic, &reply,
+                                     &subscription->reply_id);
     if (options->dead_letter.is_off) {
         return;
     }
-    const char *convention = lw_config_traits(kind_of(subscription->pipeline))->dead_letter;
-    const char *pattern = options->dead_letter.topic ? options->dead_letter.topic : convention;
-    subscription->dead_letter_topic = fill_name(build, subscription, topic, pattern,
-                                                "dead_letter.topic");
-    options->dead_letter.topic = options->dead_letter.topic ? subscription->dead_letter_topic
-                                                            : NULL;
+    bool is_given = options->dead_letter.topic != NULL;
+    subscription->dead_letter_topic = fill_name(
+        build, pipeline, topic, is_given ? options->dead_letter.topic : traits->dead_letter,
+        &dead, &subscription->dead_letter_id);
+    options->dead_letter.topic = is_given ? subscription->dead_letter_topic : NULL;
 }
 
 static void
@@ -154,6 +188,8 @@ build_subscription(struct lw_config_build *build, struct lw_config_subscription 
         lw_config_build_profile(&subscription->options, topic->node, build->arena);
         lw_config_bind(topic->entry, lw_topic_entry_rows, &subscription->options, build->arena);
     }
+    subscription->is_pattern = topic->is_pattern;
+    subscription->topic_id = topic->id;
     subscription->options.topic = topic->name;
     subscription->options.priority = topic->priority;
     fill_names(build, subscription, topic);
@@ -183,14 +219,14 @@ grow_subscriptions(struct lw_config_build *build, size_t count)
 }
 
 static void
-build_topics(struct lw_config_build *build, struct lw_config_pipeline *pipeline,
-             struct lw_node *entry)
+build_topics(struct lw_config_build *build, struct lw_config_pipeline *pipeline)
 {
     struct lw_config *config = build->config;
     size_t count = 0;
-    struct lw_config_topic *topics = lw_config_topics_expand(build, entry, &count);
+    struct lw_config_topic *topics = lw_config_topics_expand(build, pipeline, &count);
     if (config->subscription_count + count > LW_CONFIG_SUBSCRIPTIONS_MAX) {
-        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0304", &entry->key_place,
+        lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR, "E0304",
+                           &pipeline->node->key_place,
                            "all pipelines together have more than 10,000 topics");
         return;
     }
@@ -252,7 +288,7 @@ lw_config_build_pipelines(struct lw_config_build *build)
             pipeline->name = entry->key;
             pipeline->node = entry;
             fill_common(build, pipeline, entry);
-            build_topics(build, pipeline, entry);
+            build_topics(build, pipeline);
         }
     }
     rank_subscriptions(build);

@@ -271,7 +271,7 @@ print_held(const struct lw_config_subscription *item, struct lw_text *out)
         lw_text_append(out, "for ever");
     }
     lw_text_append(out, "\n  held here, per topic: receive window ");
-    if (profile->is_window_fixed) {
+    if (profile->is_window_fixed || options->receiver_queue_size == 1) {
         lw_text_format(out, "%u", options->receiver_queue_size);
     } else {
         lw_text_format(out, "1 to %u, by demand", options->receiver_queue_size);
@@ -282,20 +282,58 @@ print_held(const struct lw_config_subscription *item, struct lw_text *out)
     lw_text_append_char(out, '\n');
 }
 
+/* What one member holds, the others of a shared subscription do not get. */
+static void
+print_sharing(const struct lw_config_pipeline *pipeline,
+              const struct lw_config_subscription *item, struct lw_text *out)
+{
+    const struct lw_subscription_options *options = &item->options;
+    if (!pipeline->consumer.is_shared) {
+        return;
+    }
+    if (options->receiver_queue_size == 1) {
+        lw_text_append(out, "  several members share evenly: each holds one message per topic "
+                            "and partition beside what it runs\n");
+    } else if (lw_profile_find(options->profile)->is_window_fixed) {
+        lw_text_format(
+            out, "  several members share unevenly: each may hoard %u messages per topic\n",
+            options->receiver_queue_size);
+    } else {
+        lw_text_format(
+            out,
+            "  several members: each holds what it has slots for, up to %u per topic "
+            "while it is alone with a backlog\n",
+            options->receiver_queue_size);
+    }
+}
+
+/* "group orders", on Pulsar "subscription orders (shared)". */
+static void
+print_group(const struct lw_config_pipeline *pipeline, struct lw_text *out)
+{
+    const struct lw_node *group = lw_node_at(pipeline->node, "consumer.group");
+    const char *name = group && group->is_secret ? "***" : pipeline->group;
+    if (pipeline->consumer.type) {
+        lw_text_format(out, "subscription %s (%s)   ", name, pipeline->consumer.type);
+    } else {
+        lw_text_format(out, "group %s   ", name);
+    }
+}
+
 static void
 print_pipeline(const struct lw_config *config, const struct lw_config_pipeline *pipeline,
                struct lw_text *out)
 {
-    const struct lw_node *group = lw_node_at(pipeline->node, "consumer.group");
-    lw_text_format(out, "\nPIPELINE %s   broker %s (%s)   group %s   ", pipeline->name,
-                   pipeline->broker->name, lw_config_traits(pipeline->broker->kind)->scheme,
-                   group && group->is_secret ? "***" : pipeline->group);
+    lw_text_format(out, "\nPIPELINE %s   broker %s (%s)   ", pipeline->name,
+                   pipeline->broker->name, lw_config_traits(pipeline->broker->kind)->scheme);
+    print_group(pipeline, out);
     print_handler(pipeline->handler, out);
     lw_text_append_char(out, '\n');
     print_table(config, pipeline, out);
     print_strictness(config, pipeline, out);
     print_delays(&config->subscriptions[pipeline->first], out);
     print_held(&config->subscriptions[pipeline->first], out);
+    print_sharing(pipeline, &config->subscriptions[pipeline->first], out);
 }
 
 static void

@@ -173,6 +173,9 @@ put_pipeline(const struct lw_config *config, const struct lw_config_pipeline *pi
     put_text(json, "name", pipeline->name);
     put_text(json, "broker", pipeline->broker->name);
     put_text(json, "group", masked(pipeline->node, "consumer.group", pipeline->group));
+    if (pipeline->consumer.type) {
+        put_text(json, "type", pipeline->consumer.type);
+    }
     put_handler(pipeline->handler, json);
     lw_json_key(json, "topics");
     lw_json_array(json);

@@ -60,6 +60,9 @@ append_origin(const struct listing *list, const char *key, const struct lw_node 
               struct lw_text *out)
 {
     static const char *const profile_keys[] = { "receiver_queue_size", "max_in_flight" };
+    bool is_queue = strcmp(key, profile_keys[0]) == 0;
+    node = node || !is_queue ? node
+                             : lw_node_at(list->map, "consumer.properties.receiver_queue_size");
     const struct lw_node *profile = lw_node_child(list->map, "profile");
     if (node) {
         lw_node_origin(node, out);
@@ -119,7 +122,7 @@ add_row(struct listing *list, const struct lw_option_walk *walk, const void *bas
     lw_text_init(&value);
     lw_option_walk_path(walk, &key);
     const struct lw_node *node = key.data ? lw_node_at(list->map, key.data) : NULL;
-    if (row->is_secret || (node && lw_node_has_secret(node))) {
+    if (node && (row->is_secret || lw_node_has_secret(node))) {
         lw_text_append(&value, "***");
     } else {
         lw_option_format(row, base, walk->offset, &value);

@@ -78,20 +78,68 @@ const struct lw_option lw_service_rows[] = {
     { 0 }
 };
 
+static const struct lw_option auth_rows[] = {
+    { .name = "token",
+      .type = LW_OPTION_TEXT,
+      BROKER(auth.token),
+      .is_secret = true,
+      .doc = "A token, file:///PATH or env:NAME; the latter two are read again at every "
+             "connection." },
+    { .name = "plugin",
+      .type = LW_OPTION_TEXT,
+      BROKER(auth.plugin),
+      .doc = "token, basic, tls, oauth2, or the class name of an official client." },
+    { .name = "params",
+      .type = LW_OPTION_TEXT,
+      BROKER(auth.params),
+      .is_secret = true,
+      .doc = "What the plugin needs, written as for the official clients." },
+    { 0 }
+};
+
+static const struct lw_option tls_rows[] = {
+    { .name = "trust_file",
+      .type = LW_OPTION_TEXT,
+      BROKER(tls.trust_file),
+      .initial_note = "the system's authorities",
+      .doc = "PEM file of trusted authorities; relative to this file, as the next two." },
+    { .name = "certificate_file",
+      .type = LW_OPTION_TEXT,
+      BROKER(tls.certificate_file),
+      .doc = "PEM file of our own certificate." },
+    { .name = "key_file",
+      .type = LW_OPTION_TEXT,
+      BROKER(tls.key_file),
+      .doc = "PEM file of its key." },
+    { .name = "allow_insecure",
+      .type = LW_OPTION_BOOL,
+      BROKER(tls.allows_insecure),
+      .initial = "false",
+      .doc = "No certificate is checked at all." },
+    { .name = "validate_hostname",
+      .type = LW_OPTION_BOOL,
+      BROKER(tls.validates_hostname),
+      .initial = "true",
+      .doc = "The certificate must be for the broker's name." },
+    { 0 }
+};
+
 const struct lw_option lw_broker_rows[] = {
     { .name = "url",
       .type = LW_OPTION_TEXT,
       BROKER(url),
       .is_required = true,
-      .doc = "kafka://HOST:PORT[,HOST:PORT], or memory: for a broker inside this process." },
+      .doc = "kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], pulsar+ssl://..., "
+             "or memory: for a broker inside this process." },
     { .name = "properties",
       .type = LW_OPTION_PROPERTIES,
       .offset = offsetof(struct lw_config_broker, properties),
       .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_broker, property_count),
       .doc =
-          "Properties of the client library, spelled as there, handed to it unchanged. The "
-          "memory broker has mode (position or individual), sharing, protocol, partitions." },
+          "Properties of the client library, spelled as there, handed to it unchanged; on "
+          "Pulsar the options of the official clients (pulsar-options.md). The memory broker "
+          "has mode (position or individual), sharing, protocol, partitions." },
     { .name = "prefetch_bytes",
       .type = LW_OPTION_BYTES,
       BROKER(prefetch_bytes),
@@ -99,7 +147,14 @@ const struct lw_option lw_broker_rows[] = {
       .min = 1024 * 1024,
       .max = 1.0e15,
       .doc = "Kafka: what the client may fetch ahead, over all partitions of a group." },
-    LATER("auth", "Tokens and key files of Pulsar."),
+    { .name = "auth",
+      .type = LW_OPTION_GROUP,
+      .rows = auth_rows,
+      .doc = "Pulsar: credentials. Kafka has them among its properties." },
+    { .name = "tls",
+      .type = LW_OPTION_GROUP,
+      .rows = tls_rows,
+      .doc = "Pulsar: certificates; pulsar+ssl:// switches TLS on." },
     { 0 }
 };
 
@@ -140,20 +195,33 @@ const struct lw_option lw_config_handler_rows[] = {
     { 0 }
 };
 
+static const struct lw_option_word type_words[] = { { .word = "shared" },
+                                                    { .word = "key_shared" },
+                                                    { .word = "failover" },
+                                                    { .word = "exclusive" },
+                                                    { 0 } };
+
 static const struct lw_option consumer_rows[] = {
     { .name = "group",
       .alias = "subscription",
       .type = LW_OPTION_TEXT,
       PIPELINE(group),
       .is_required = true,
-      .doc = "Consumer group." },
+      .doc = "Consumer group; on Pulsar the subscription." },
     { .name = "properties",
       .type = LW_OPTION_PROPERTIES,
       .offset = offsetof(struct lw_config_pipeline, properties),
       .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_pipeline, property_count),
-      .doc = "Properties of the client library for this group, such as auto.offset.reset." },
-    LATER("type", "The subscription type of Pulsar."),
+      .doc = "Properties of the client library for this group, such as auto.offset.reset; on "
+             "Pulsar options of its consumers." },
+    { .name = "type",
+      .type = LW_OPTION_ENUM,
+      .words = type_words,
+      .is_unbound = true,
+      .initial_note = "shared",
+      .doc = "Pulsar: type of the subscription. Delays of retries need shared or key_shared; "
+             "order needs key_shared, failover or exclusive." },
     { 0 }
 };
 

@@ -12,25 +12,102 @@
 #include "service/config_rows.h"
 
 enum { SHOWN_BYTES_MAX = 80, TOPIC_CHARS_MAX = 249, PLACEHOLDER_BYTES_MAX = 64 };
+enum { ID_BYTES_MAX = 1024 };
 
-bool
-lw_config_topics_check(struct lw_config_build *build, const char *name,
-                       const struct lw_node *node)
+static void
+refuse_name(struct lw_config_build *build, const char *name, const struct lw_node *node,
+            const struct lw_error *error)
 {
     char shown[SHOWN_BYTES_MAX];
+    bool is_own = error->code[0] != '\0' && !node->is_secret;
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, error->code[0] != '\0' ? error->code : "E0117",
+        &node->place, is_own ? "%s" : "\"%s\" is not a topic name",
+        is_own            ? error->message
+        : node->is_secret ? "***"
+                          : lw_text_shown(name, shown, sizeof(shown)));
+    lw_diagnostic_help(item, "%s",
+                       error->help[0] != '\0'
+                           ? error->help
+                           : "letters, digits, \".\", \"_\" and \"-\" only, at most 249");
+}
+
+static bool
+is_plain(const char *name)
+{
     size_t length = strlen(name);
     size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                "0123456789._-");
-    if (length > 0 && good == length && length <= TOPIC_CHARS_MAX && strcmp(name, ".") != 0 &&
-        strcmp(name, "..") != 0) {
-        return true;
+    return length > 0 && good == length && length <= TOPIC_CHARS_MAX &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+const char *
+lw_config_topics_check(struct lw_config_build *build, const struct lw_config_broker *broker,
+                       const char *name, const struct lw_node *node)
+{
+    char id[ID_BYTES_MAX];
+    struct lw_error error = { .status = LW_STATUS_OK };
+    const struct lw_config_client *client = lw_config_build_client(build, broker);
+    bool is_pulsar = broker && broker->kind == LW_CONFIG_PULSAR;
+    bool is_fine = is_pulsar || is_plain(name);
+    lw_text_copy(id, sizeof(id), name);
+    if (client && client->read_topic) {
+        is_fine = client->read_topic(name, id, sizeof(id), &error) == LW_STATUS_OK;
     }
-    struct lw_diagnostic *item = lw_diagnostics_add(
-        build->diagnostics, LW_SEVERITY_ERROR, "E0117", &node->place,
-        "\"%s\" is not a topic name",
-        node->is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)));
-    lw_diagnostic_help(item, "letters, digits, \".\", \"_\" and \"-\" only, at most 249");
-    return false;
+    if (!is_fine) {
+        refuse_name(build, name, node, &error);
+        return NULL;
+    }
+    return lw_config_arena_text(build->arena, id, strlen(id));
+}
+
+/* A topic that is read, which may be a pattern. */
+static bool
+check_source(struct lw_config_build *build, const struct lw_config_broker *broker,
+             struct lw_config_topic *topic, const struct lw_node *node)
+{
+    struct lw_error error = { .status = LW_STATUS_OK };
+    const struct lw_config_client *client = lw_config_build_client(build, broker);
+    topic->is_pattern = client && client->is_pattern && client->is_pattern(topic->name);
+    if (!topic->is_pattern) {
+        topic->id = lw_config_topics_check(build, broker, topic->name, node);
+        return topic->id != NULL;
+    }
+    topic->id = topic->name;
+    if (client->check_pattern(topic->name, &error) != LW_STATUS_OK) {
+        refuse_name(build, topic->name, node, &error);
+        return false;
+    }
+    return true;
+}
+
+/* As the user spelled the topic: what was left out of its name is left out here. */
+static const char *
+as_spelled(const char *topic, const char *name)
+{
+    static const char domain[] = "persistent://";
+    static const char space[] = "persistent://public/default/";
+    if (!strchr(topic, '/') && strncmp(name, space, sizeof(space) - 1) == 0) {
+        return name + sizeof(space) - 1;
+    }
+    bool is_short = !strstr(topic, "://") && strncmp(name, domain, sizeof(domain) - 1) == 0;
+    return is_short ? name + sizeof(domain) - 1 : name;
+}
+
+const char *
+lw_config_topics_default(struct lw_config_build *build,
+                         const struct lw_config_pipeline *pipeline,
+                         const struct lw_config_topic *topic, bool is_retry)
+{
+    char name[ID_BYTES_MAX];
+    const struct lw_config_client *client = lw_config_build_client(build, pipeline->broker);
+    if (!client || !client->default_topic || topic->is_pattern || !pipeline->group ||
+        !client->default_topic(is_retry, topic->name, pipeline->group, name, sizeof(name))) {
+        return NULL;
+    }
+    const char *spelled = as_spelled(topic->name, name);
+    return lw_config_arena_text(build->arena, spelled, strlen(spelled));
 }
 
 /* What a placeholder stands for; NULL when it is unknown. */
@@ -38,7 +115,7 @@ static const char *
 look_up(const struct lw_config_topic *topic, const char *group, const char *name)
 {
     if (topic->name && strcmp(name, "topic") == 0) {
-        return topic->name;
+        return topic->is_pattern ? "{topic}" : topic->name; /* each that matches has its own */
     }
     if (group && (strcmp(name, "group") == 0 || strcmp(name, "subscription") == 0)) {
         return group;
@@ -123,7 +200,8 @@ lw_config_topics_fill(struct lw_config_build *build, const char *text,
 }
 
 static struct lw_config_topic *
-expand_list(struct lw_config_build *build, struct lw_node *list, size_t *ret_count)
+expand_list(struct lw_config_build *build, const struct lw_config_broker *broker,
+            struct lw_node *list, size_t *ret_count)
 {
     size_t room = lw_config_build_count(list);
     struct lw_config_topic *topics = lw_config_arena_array(build->arena, room + 1,
@@ -135,12 +213,11 @@ expand_list(struct lw_config_build *build, struct lw_node *list, size_t *ret_cou
         struct lw_subscription_options options;
         lw_subscription_options_init(&options);
         lw_config_bind(entry, lw_topic_entry_rows, &options, build->arena);
-        const struct lw_node *name = lw_node_child(entry, "name");
-        if (options.topic && lw_config_topics_check(build, options.topic, name)) {
-            topics[(*ret_count)++] = (struct lw_config_topic){ .name = options.topic,
-                                                               .priority = options.priority,
-                                                               .node = entry,
-                                                               .entry = entry };
+        struct lw_config_topic topic = {
+            .name = options.topic, .priority = options.priority, .node = entry, .entry = entry
+        };
+        if (topic.name && check_source(build, broker, &topic, lw_node_child(entry, "name"))) {
+            topics[(*ret_count)++] = topic;
         }
     }
     return topics;
@@ -191,8 +268,9 @@ choose_levels(const struct lw_config_family *family, size_t index,
 }
 
 static bool
-make_member(struct lw_config_build *build, const struct lw_config_family *family,
-            const struct lw_node *matrix, size_t index, struct lw_config_topic *ret_topic)
+make_member(struct lw_config_build *build, const struct lw_config_broker *broker,
+            const struct lw_config_family *family, const struct lw_node *matrix, size_t index,
+            struct lw_config_topic *ret_topic)
 {
     const struct lw_node *name = lw_node_child(matrix, "name");
     struct lw_config_topic topic = { .node = matrix };
@@ -205,12 +283,14 @@ make_member(struct lw_config_build *build, const struct lw_config_family *family
     }
     topic.priority = (int32_t)priority;
     topic.name = lw_config_topics_fill(build, name->text, &topic, NULL, name);
+    bool is_good = topic.name && check_source(build, broker, &topic, name);
     *ret_topic = topic;
-    return topic.name && lw_config_topics_check(build, topic.name, name);
+    return is_good;
 }
 
 static struct lw_config_topic *
-expand_matrix(struct lw_config_build *build, struct lw_node *matrix, size_t *ret_count)
+expand_matrix(struct lw_config_build *build, const struct lw_config_broker *broker,
+              struct lw_node *matrix, size_t *ret_count)
 {
     struct lw_config_family family;
     const char *pattern = lw_config_bind_text(matrix, "name", build->arena);
@@ -226,7 +306,7 @@ expand_matrix(struct lw_config_build *build, struct lw_node *matrix, size_t *ret
     struct lw_config_topic *topics = lw_config_arena_array(build->arena, total,
                                                            sizeof(topics[0]));
     for (size_t i = 0; topics && i < total; i++) {
-        if (!make_member(build, &family, matrix, i, &topics[i])) {
+        if (!make_member(build, broker, &family, matrix, i, &topics[i])) {
             return NULL;
         }
         (*ret_count)++;
@@ -235,22 +315,22 @@ expand_matrix(struct lw_config_build *build, struct lw_node *matrix, size_t *ret
 }
 
 struct lw_config_topic *
-lw_config_topics_expand(struct lw_config_build *build, struct lw_node *pipeline,
-                        size_t *ret_count)
+lw_config_topics_expand(struct lw_config_build *build,
+                        const struct lw_config_pipeline *pipeline, size_t *ret_count)
 {
-    struct lw_node *topics = lw_node_child(pipeline, "topics");
+    struct lw_node *topics = lw_node_child(pipeline->node, "topics");
     *ret_count = 0;
     if (!topics || topics->is_bad) {
         return NULL;
     }
     if (topics->kind == LW_NODE_LIST) {
-        return expand_list(build, topics, ret_count);
+        return expand_list(build, pipeline->broker, topics, ret_count);
     }
     struct lw_node *matrix = lw_node_child(topics, "matrix");
     if (!matrix || !lw_config_build_is_usable(matrix)) {
         return NULL;
     }
-    struct lw_config_topic *family = expand_matrix(build, matrix, ret_count);
+    struct lw_config_topic *family = expand_matrix(build, pipeline->broker, matrix, ret_count);
     *ret_count = family ? *ret_count : 0;
     return family;
 }

@@ -220,12 +220,12 @@ lw_service_load(struct lw_dispatcher *dispatcher, const char *path, struct lw_bi
         .files = &path,
         .file_count = 1,
         .env = (const char *const *)environ,
-        .client = lw_registry_client(),
     };
     if (dispatcher->link_count + dispatcher->stream_count + dispatcher->engine_count > 0) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "",
                             "a file is loaded before brokers and subscriptions are added");
     }
+    lw_registry_clients(&source);
     lw_diagnostics_init(&diagnostics);
     struct lw_config *config = lw_config_load(&source, &diagnostics);
     enum lw_status status = LW_STATUS_OK;

@@ -20,7 +20,13 @@
 #include "service/service.h"
 #if LW_WITH_KAFKA
 #include "brokers/kafka/broker.h"
+#include "brokers/kafka/peek.h"
 #include "brokers/kafka/properties.h"
+#endif
+#if LW_WITH_PULSAR
+#include "brokers/pulsar/broker.h"
+#include "brokers/pulsar/peek.h"
+#include "service/registry_pulsar.h"
 #endif
 
 /* -- Brokers ----------------------------------------------------------------------------------- */
@@ -29,13 +35,27 @@ static const struct lw_broker_ops *(*const brokers[])(void) = {
 #if LW_WITH_KAFKA
     lw_kafka_broker_ops,
 #endif
+#if LW_WITH_PULSAR && defined(LW_PULSAR_IS_WHOLE)
+    lw_pulsar_broker_ops,
+#endif
     lw_memory_broker_ops,
 };
+
+/* pulsar+ssl:// is the same broker, with TLS. */
+static size_t
+scheme_length(const char *url)
+{
+    static const char with_tls[] = "+ssl:";
+    size_t length = strcspn(url, ":+");
+    bool is_whole = url[length] != '+' ||
+                    strncmp(url + length, with_tls, sizeof with_tls - 1) == 0;
+    return is_whole ? length : strlen(url);
+}
 
 const struct lw_broker_ops *
 lw_registry_broker(const char *url, struct lw_error *ret_error)
 {
-    size_t length = strcspn(url, ":");
+    size_t length = scheme_length(url);
     for (size_t i = 0; i < sizeof brokers / sizeof brokers[0]; i++) {
         const struct lw_broker_ops *ops = brokers[i]();
         if (strlen(ops->scheme) == length && memcmp(ops->scheme, url, length) == 0) {
@@ -44,8 +64,28 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
     }
     (void)lw_error_set(ret_error, LW_STATUS_INVALID, "E0508",
                        "no broker is known for the address \"%s\"", url);
-    lw_error_help(ret_error, "write kafka://host:port[,host:port] or memory:");
+    lw_error_help(ret_error,
+                  "write kafka://host:port[,host:port], pulsar://host:port or memory:");
     return NULL;
+}
+
+enum lw_status
+lw_registry_peek(struct lw_broker *broker, const struct lw_peek *peek,
+                 struct lw_error *ret_error)
+{
+#if LW_WITH_KAFKA
+    if (broker->ops == lw_kafka_broker_ops()) {
+        return lw_kafka_peek(broker, peek, ret_error);
+    }
+#endif
+#if LW_WITH_PULSAR && defined(LW_PULSAR_IS_WHOLE)
+    if (broker->ops == lw_pulsar_broker_ops()) {
+        return lw_pulsar_peek(broker, peek, ret_error);
+    }
+#endif
+    (void)peek;
+    return lw_error_set(ret_error, LW_STATUS_UNSUPPORTED, "",
+                        "topics of broker \"%s\" cannot be read from outside", broker->name);
 }
 
 #if LW_WITH_KAFKA
@@ -64,31 +104,51 @@ lw_registry_client_properties(struct lw_text *out)
     lw_kafka_property_each(append_property, out);
 }
 
-const struct lw_config_client *
-lw_registry_client(void)
-{
-    static const struct lw_config_client client = {
-        .owned = lw_kafka_property_owned,
-        .check = lw_kafka_property_check,
-        .suggest = lw_kafka_property_suggest,
-        .version = lw_kafka_client_version,
-        .library = "librdkafka",
-    };
-    return &client;
-}
+static const struct lw_config_client kafka_client = {
+    .owned = lw_kafka_property_owned,
+    .check = lw_kafka_property_check,
+    .suggest = lw_kafka_property_suggest,
+    .version = lw_kafka_client_version,
+    .library = "librdkafka",
+};
 #else
 void
 lw_registry_client_properties(struct lw_text *out)
 {
     (void)out;
 }
+#endif
 
 const struct lw_config_client *
-lw_registry_client(void)
+lw_registry_client(enum lw_config_broker_kind kind)
 {
+    switch (kind) {
+    case LW_CONFIG_KAFKA:
+#if LW_WITH_KAFKA
+        return &kafka_client;
+#else
+        return NULL;
+#endif
+    case LW_CONFIG_PULSAR:
+#if LW_WITH_PULSAR
+        return lw_registry_pulsar();
+#else
+        return NULL;
+#endif
+    case LW_CONFIG_MEMORY:
+    case LW_CONFIG_MEMORY_INDIVIDUAL:
+        return NULL;
+    }
     return NULL;
 }
-#endif
+
+void
+lw_registry_clients(struct lw_config_source *source)
+{
+    for (int kind = 0; kind < LW_CONFIG_BROKER_KINDS; kind++) {
+        source->clients[kind] = lw_registry_client((enum lw_config_broker_kind)kind);
+    }
+}
 
 /* -- Engines ----------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include "service/config.h"
 #include "service/config_env.h"
 #include "service/config_override.h"
+#include "service/registry.h"
 
 enum { SETS_MAX = 16 };
 
@@ -93,7 +94,9 @@ load(const char *file, size_t size, const char *const *sets, size_t set_count)
                                        .env = env,
                                        .sets = sets,
                                        .set_count = set_count,
-                                       .client = &client };
+                                       .clients = { [LW_CONFIG_KAFKA] = &client,
+                                                    [LW_CONFIG_PULSAR] = lw_registry_client(
+                                                        LW_CONFIG_PULSAR) } };
     lw_diagnostics_init(&diagnostics);
     lw_text_init(&print);
     struct lw_config *config = lw_config_load(&source, &diagnostics);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "service/registry.h"
 
 const char *const config_small = "version: 1\n"
                                  "brokers: { main: { url: 'kafka://localhost:9092' } }\n"
@@ -78,7 +79,10 @@ void
 config_open_source(struct config_fixture *fixture, struct lw_config_source source)
 {
     fixture->live_before = lw_alloc_live();
-    source.client = source.client ? source.client : &config_client;
+    if (!source.clients[LW_CONFIG_KAFKA]) {
+        source.clients[LW_CONFIG_KAFKA] = &config_client;
+    }
+    source.clients[LW_CONFIG_PULSAR] = lw_registry_client(LW_CONFIG_PULSAR);
     lw_diagnostics_init(&fixture->diagnostics);
     lw_text_init(&fixture->printed);
     fixture->config = lw_config_load(&source, &fixture->diagnostics);

@@ -11,33 +11,43 @@
 
 /* -- Messages -------------------------------------------------------------------------------------- */
 
+/* `count` messages of one topic and key: a batch, when there are several. */
 static void
-produce_one(struct world *world)
+produce_entry(struct world *world, uint32_t count)
 {
     struct sim_random *random = &world->random;
     const struct plan *plan = &world->plan;
-    uint32_t id = world->produced++;
     uint32_t topic = sim_below(random, plan->topic_count);
     char key[16];
     snprintf(key, sizeof key, "k%u", sim_below(random, plan->key_count));
     bool has_key = !sim_chance(random, plan->keyless_percent);
-    world->messages[id].topic = (uint8_t)topic;
     struct lw_memory_item item = lw_memory_item_of(plan->topics[topic].name,
                                                    has_key ? key : NULL, NULL);
-    item.value = (struct lw_bytes){ &id, sizeof id };
     if (plan->hub.mode == LW_MEMORY_INDIVIDUAL && sim_chance(random, 5)) {
         item.delay_ms = sim_between(random, 1, 2000);
     }
-    (void)lw_memory_hub_publish(world->hub, &item, NULL, NULL);
+    while (count > 0) {
+        uint32_t id = world->produced++;
+        world->messages[id].topic = (uint8_t)topic;
+        item.value = (struct lw_bytes){ &id, sizeof id };
+        item.batch_left = --count;
+        (void)lw_memory_hub_publish(world->hub, &item, &item.partition, NULL);
+    }
 }
 
 static void
 produce(struct world *world)
 {
+    struct sim_random *random = &world->random;
     uint32_t left = world->plan.message_count - world->produced;
-    uint32_t burst = sim_below(&world->random, 40) + 1;
-    for (uint32_t i = 0; i < burst && i < left; i++) {
-        produce_one(world);
+    uint32_t burst = sim_below(random, 40) + 1;
+    burst = burst < left ? burst : left;
+    while (burst > 0) {
+        bool is_batch = sim_chance(random, world->plan.batch_percent);
+        uint32_t size = is_batch ? (uint32_t)sim_between(random, 2, 9) : 1;
+        size = size < burst ? size : burst;
+        produce_entry(world, size);
+        burst -= size;
     }
 }
 
@@ -74,6 +84,10 @@ inject(struct world *world)
     if (fault.status == LW_STATUS_TOO_LARGE) {
         fault.topic = "replies"; /* a dead letter that is refused for its size holds for good */
     }
+    bool has_keys = world->plan.hub.sharing == LW_MEMORY_KEY_SHARED;
+    if (fault.kind == LW_MEMORY_DELIVER_TWICE && has_keys) {
+        fault.kind = LW_MEMORY_LOSE_ACK; /* where a key has an order nothing comes twice */
+    }
     if (fault.kind == LW_MEMORY_FAIL_COMMIT) {
         fault.status = LW_STATUS_UNAVAILABLE;
     }
@@ -108,6 +122,17 @@ come(struct world *world)
     }
 }
 
+/* All members join again, or this one's connection ends. */
+static void
+shake(struct world *world, const struct member *member)
+{
+    if (world->plan.hub.mode == LW_MEMORY_POSITION) {
+        lw_memory_hub_rebalance(world->hub, "g");
+    } else {
+        lw_memory_broker_lose(lw_memory_broker_of(member->broker));
+    }
+}
+
 static void
 trouble_member(struct world *world, struct member *member)
 {
@@ -129,7 +154,7 @@ trouble_member(struct world *world, struct member *member)
         }
         break;
     default:
-        lw_memory_hub_rebalance(world->hub, "g");
+        shake(world, member);
         break;
     }
 }

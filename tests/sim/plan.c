@@ -21,10 +21,12 @@ plan_hub(struct plan *plan, struct sim_random *random)
 {
     struct lw_memory_options *hub = &plan->hub;
     lw_memory_options_init(hub);
-    uint32_t mode = sim_below(random, 10);
-    hub->mode = mode < 7 ? LW_MEMORY_POSITION : LW_MEMORY_INDIVIDUAL;
-    hub->protocol = mode % 2 ? LW_MEMORY_COOPERATIVE : LW_MEMORY_EAGER;
-    hub->sharing = mode == 9 ? LW_MEMORY_EXCLUSIVE : LW_MEMORY_SHARED;
+    bool is_like_kafka = sim_chance(random, 50);
+    hub->mode = is_like_kafka ? LW_MEMORY_POSITION : LW_MEMORY_INDIVIDUAL;
+    hub->protocol = sim_chance(random, 50) ? LW_MEMORY_COOPERATIVE : LW_MEMORY_EAGER;
+    hub->sharing = (enum lw_memory_sharing)sim_below(random, LW_MEMORY_KEY_SHARED + 1);
+    hub->unacked_max = sim_chance(random, 40) ? (uint32_t)sim_between(random, 4, 60) : 0;
+    hub->undoes_batch_acks = sim_chance(random, 40);
     hub->connect_latency_ns = latency(random, 50000);
     hub->publish_latency_ns = latency(random, 5000);
     hub->commit_latency_ns = latency(random, 20000);
@@ -74,11 +76,14 @@ plan_limits(struct lw_subscription_options *options, struct sim_random *random)
 static enum lw_ordering
 draw_ordering(const struct plan *plan, struct sim_random *random)
 {
-    bool is_shared = plan->hub.mode == LW_MEMORY_INDIVIDUAL &&
-                     plan->hub.sharing == LW_MEMORY_SHARED;
+    bool is_individual = plan->hub.mode == LW_MEMORY_INDIVIDUAL;
     enum lw_ordering drawn = (enum lw_ordering)sim_between(random, LW_ORDERING_KEY,
                                                            LW_ORDERING_NONE);
-    return is_shared ? LW_ORDERING_NONE : drawn;
+    if (is_individual && plan->hub.sharing == LW_MEMORY_SHARED) {
+        return LW_ORDERING_NONE;
+    }
+    bool has_keys = is_individual && plan->hub.sharing == LW_MEMORY_KEY_SHARED;
+    return has_keys && drawn == LW_ORDERING_PARTITION ? LW_ORDERING_KEY : drawn;
 }
 
 static void
@@ -151,6 +156,7 @@ plan_init(struct plan *plan, struct sim_random *random)
     plan->message_count = (uint32_t)sim_between(random, 250, 620);
     plan->key_count = (uint32_t)sim_between(random, 1, 12);
     plan->keyless_percent = sim_below(random, 30);
+    plan->batch_percent = sim_chance(random, 50) ? sim_below(random, 60) : 0;
     plan->is_observed = !sim_chance(random, 20);
     plan->chaos_ms = sim_between(random, 500, 8000);
     plan->fault_percent = sim_below(random, 70);

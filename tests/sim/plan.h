@@ -25,8 +25,9 @@ struct plan {
     uint32_t message_count;
     uint32_t key_count;
     uint32_t keyless_percent;
-    uint32_t engine_room; /* tasks at once */
-    bool is_direct;       /* a blocking handler on the loop thread, all ok or retry */
+    uint32_t batch_percent; /* of what is produced: several in one entry */
+    uint32_t engine_room;   /* tasks at once */
+    bool is_direct;         /* a blocking handler on the loop thread, all ok or retry */
     bool can_end_early;
     bool is_observed;   /* false: the dispatcher takes its short path, no history */
     int64_t timeout_ms; /* of an attempt; 0 none */

@@ -174,6 +174,20 @@ tell_event(const struct oracle_event *event)
            event->attempt, event->detail, event->action);
 }
 
+/* What a handler is told of earlier deliveries is what the broker said. */
+static void
+check_redeliveries(const struct member *member, const struct lw_delivery *delivery)
+{
+    struct world *world = member->world;
+    uint32_t id = world_id_of(delivery->message.value);
+    uint32_t given = world->messages[id].redeliveries;
+    if (lw_delivery_redeliveries(delivery) != given) {
+        oracle_violation(world->oracle, ORACLE_P10,
+                         "message %u was redelivered %u times, member %u is told %u", id, given,
+                         member->number, lw_delivery_redeliveries(delivery));
+    }
+}
+
 static void
 on_history(const struct lw_history_event *event, void *user)
 {
@@ -197,6 +211,9 @@ on_history(const struct lw_history_event *event, void *user)
         tell_event(&told);
     }
     world->transitions += delivery != NULL && event->kind != LW_HISTORY_JUDGED;
+    if (event->kind == LW_HISTORY_RECEIVED && world->plan.hub.mode == LW_MEMORY_INDIVIDUAL) {
+        check_redeliveries(member, delivery);
+    }
     if (event->kind == LW_HISTORY_SETTLED && member->state != MEMBER_DYING) {
         on_settled(world, event);
     }
@@ -278,9 +295,45 @@ on_committed(const char *group, const char *name, int32_t partition, int64_t pos
     }
 }
 
+static void
+on_given(const struct lw_memory_view *view, uint32_t redeliveries, void *user)
+{
+    struct world *world = user;
+    struct world_topic *topic = find_topic(world, view->topic);
+    world->messages[world_id_of(view->value)].redeliveries = redeliveries;
+    if (world->plan.is_observed) {
+        oracle_given(world->oracle, place_in(world, topic, view->partition), view->position);
+    }
+}
+
+static void
+on_hub_settled(const struct lw_memory_view *view, bool is_ack, void *user)
+{
+    struct world *world = user;
+    uint32_t id = world_id_of(view->value);
+    mix(world, (uint64_t)id << 1 | is_ack);
+    if (!world->plan.is_observed) {
+        if (is_ack && !world->messages[id].has_returned) {
+            oracle_violation(world->oracle, ORACLE_P1,
+                             "message %u was acknowledged before its handler returned", id);
+        }
+        return;
+    }
+    uint32_t place = place_in(world, find_topic(world, view->topic), view->partition);
+    if (is_ack) {
+        oracle_acked(world->oracle, place, view->position);
+    } else {
+        oracle_nacked(world->oracle, place, view->position);
+    }
+}
+
 void
 world_watch_hub(struct world *world)
 {
-    struct lw_memory_observer observer = { on_appended, on_committed, world };
+    struct lw_memory_observer observer = { .appended = on_appended,
+                                           .committed = on_committed,
+                                           .given = on_given,
+                                           .settled = on_hub_settled,
+                                           .user = world };
     lw_memory_hub_observe(world->hub, &observer);
 }

@@ -34,6 +34,8 @@ add_subscriptions(struct world *world)
             .order = orders[options->ordering],
             .is_keyless_loose = options->keyless == LW_KEYLESS_ROTATE,
             .is_individual = plan->hub.mode == LW_MEMORY_INDIVIDUAL,
+            .has_keys_apart = plan->hub.mode == LW_MEMORY_INDIVIDUAL &&
+                              plan->hub.sharing == LW_MEMORY_KEY_SHARED,
             .concurrency = options->concurrency,
         };
         world->subscriptions[i] = oracle_add_subscription(world->oracle, &subscription);
@@ -201,7 +203,8 @@ judge(struct world *world)
     }
     check_handled(world);
     if (world->plan.is_observed) {
-        oracle_allow_duplicates(world->oracle, lw_memory_hub_stats(world->hub).acks_lost);
+        struct lw_memory_stats stats = lw_memory_hub_stats(world->hub);
+        oracle_allow_duplicates(world->oracle, stats.acks_lost + stats.acks_undone);
         oracle_finish(world->oracle, true);
     }
 }

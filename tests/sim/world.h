@@ -35,7 +35,8 @@ struct world_message {
     uint32_t free_attempt; /* its last run, when nobody was charged for it; else 0 */
     uint64_t free_generation;
     int64_t free_position;
-    uint32_t replies_due; /* settled as ok with a reply */
+    uint32_t replies_due;  /* settled as ok with a reply */
+    uint32_t redeliveries; /* the hub's count when it gave it out last */
 };
 
 enum world_topic_kind { WORLD_MAIN, WORLD_TIER, WORLD_DEAD, WORLD_REPLIES };

@@ -99,6 +99,7 @@ oracle_destroy(struct oracle *oracle)
             }
         }
         free(oracle->places[i].flags);
+        free(oracle->places[i].accounts);
     }
     for (uint32_t m = 0; m < ORACLE_MEMBERS_MAX; m++) {
         while (oracle->lanes[m]) {
@@ -158,8 +159,8 @@ oracle_report(const struct oracle *oracle)
 
 /* -- Places ---------------------------------------------------------------------------------------- */
 
-static uint8_t *
-flags_at(struct oracle *oracle, uint32_t index, int64_t position)
+uint8_t *
+oracle_flags_at(struct oracle *oracle, uint32_t index, int64_t position)
 {
     struct place *place = &oracle->places[index];
     if (position >= place->capacity) {
@@ -167,8 +168,11 @@ flags_at(struct oracle *oracle, uint32_t index, int64_t position)
         while (capacity <= position) {
             capacity *= 2;
         }
+        size_t added = (size_t)(capacity - place->capacity);
         place->flags = grown(place->flags, capacity, 1);
-        memset(place->flags + place->capacity, 0, (size_t)(capacity - place->capacity));
+        place->accounts = grown(place->accounts, capacity, sizeof *place->accounts);
+        memset(place->flags + place->capacity, 0, added);
+        memset(place->accounts + place->capacity, 0, added * sizeof *place->accounts);
         place->capacity = capacity;
     }
     place->count = position >= place->count ? position + 1 : place->count;
@@ -178,13 +182,13 @@ flags_at(struct oracle *oracle, uint32_t index, int64_t position)
 void
 oracle_produced(struct oracle *oracle, uint32_t place, int64_t position)
 {
-    *flags_at(oracle, place, position) |= FLAG_PRODUCED;
+    *oracle_flags_at(oracle, place, position) |= FLAG_PRODUCED;
 }
 
 void
 oracle_deleted(struct oracle *oracle, uint32_t place, int64_t position)
 {
-    *flags_at(oracle, place, position) |= FLAG_DELETED;
+    *oracle_flags_at(oracle, place, position) |= FLAG_DELETED;
 }
 
 bool
@@ -348,7 +352,7 @@ static void
 on_received(struct oracle *oracle, const struct oracle_event *event, struct subject *subject)
 {
     struct run *run = subject->run;
-    uint8_t *flags = flags_at(oracle, event->place, event->position);
+    uint8_t *flags = oracle_flags_at(oracle, event->place, event->position);
     oracle->report.received++;
     if (!(run->flags & RUN_RECEIVED) && (*flags & FLAG_SEEN)) {
         oracle->report.duplicates++;
@@ -426,6 +430,9 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
     }
     run->flags &= (uint8_t)~RUN_JUDGED;
     check_order(oracle, event, subject);
+    if (subject->subscription->has_keys_apart && run->key != NONE) {
+        oracle_check_apart(oracle, event, subject->seat->keys[run->key].hash);
+    }
     check_priority(oracle, event, subject);
     oracle_stale_fresh(oracle, subject->seat, run);
     bool is_first = run->attempt == 0;
@@ -538,11 +545,12 @@ on_settled(struct oracle *oracle, const struct oracle_event *event, struct subje
         blame(oracle, ORACLE_P5, event, "settled twice");
     }
     run->flags |= RUN_SETTLED | (is_final ? RUN_FINISHED : 0);
-    if (!is_final && subject->subscription->is_individual) {
-        oracle->report.duplicates_max++; /* the broker was asked to give it again, to anybody */
+    if (subject->subscription->is_individual) {
+        oracle_owe(oracle, event, is_final);
+        oracle->report.duplicates_max += !is_final; /* it is to be given again, to anybody */
     }
     if (is_final) {
-        *flags_at(oracle, event->place, event->position) |= FLAG_DONE;
+        *oracle_flags_at(oracle, event->place, event->position) |= FLAG_DONE;
     }
     close_run(oracle, event, subject);
 }
@@ -621,6 +629,7 @@ dispatch(struct oracle *oracle, const struct oracle_event *event, struct subject
         break;
     case LW_HISTORY_DROPPED:
         oracle->report.dropped++;
+        oracle_write_off(oracle, event->place, event->position, 1);
         close_run(oracle, event, subject);
         break;
     case LW_HISTORY_COMMITTED:
@@ -635,6 +644,9 @@ dispatch(struct oracle *oracle, const struct oracle_event *event, struct subject
 void
 oracle_record(struct oracle *oracle, const struct oracle_event *event)
 {
+    if (event->now > oracle->now && oracle->overlap_count > 0) {
+        oracle_judge_overlaps(oracle);
+    }
     oracle->now = event->now;
     if (oracle->is_dead[event->member]) {
         return;
@@ -665,11 +677,25 @@ oracle_record(struct oracle *oracle, const struct oracle_event *event)
     dispatch(oracle, event, &subject);
 }
 
+/* Its deliveries end unheard: nobody settles them. */
+static void
+write_off_seat(struct oracle *oracle, const struct seat *seat)
+{
+    for (const struct ownership *at = seat->ownership; at; at = at->older) {
+        for (int64_t i = 0; i < at->count && at->open > 0; i++) {
+            oracle_write_off(oracle, seat->place, at->base + i, at->runs[i].open);
+        }
+    }
+}
+
 void
 oracle_died(struct oracle *oracle, uint32_t member)
 {
     for (uint32_t i = 0; i < oracle->place_count; i++) {
         struct seat *seat = oracle->places[i].seats[member];
+        if (seat) {
+            write_off_seat(oracle, seat);
+        }
         if (seat && seat->ownership && !seat->ownership->is_ended) {
             end_ownership(oracle, seat, seat->ownership);
         }
@@ -693,6 +719,7 @@ finish_seat(struct oracle *oracle, const struct seat *seat)
 void
 oracle_finish(struct oracle *oracle, bool is_complete)
 {
+    oracle_judge_overlaps(oracle);
     for (uint32_t i = 0; i < oracle->place_count; i++) {
         for (uint32_t m = 0; m < ORACLE_MEMBERS_MAX; m++) {
             if (oracle->places[i].seats[m] && !oracle->is_dead[m]) {

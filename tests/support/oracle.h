@@ -40,6 +40,7 @@ struct oracle_subscription {
     enum oracle_order order;
     bool is_keyless_loose; /* messages without a key have no order */
     bool is_individual;    /* settled one by one: no positions are committed */
+    bool has_keys_apart;   /* by key, and a key is at one member at a time (Key_Shared) */
     uint32_t concurrency;  /* 0: none of its own */
 };
 
@@ -93,6 +94,10 @@ void oracle_record(struct oracle *oracle, const struct oracle_event *event);
 void oracle_died(struct oracle *oracle, uint32_t member);
 /* The broker itself has that committed now, whoever sent it. */
 void oracle_committed(struct oracle *oracle, uint32_t place, int64_t position);
+/* Individually, what the broker itself sees: it gives one out, a member acks or nacks one. */
+void oracle_given(struct oracle *oracle, uint32_t place, int64_t position);
+void oracle_acked(struct oracle *oracle, uint32_t place, int64_t position);
+void oracle_nacked(struct oracle *oracle, uint32_t place, int64_t position);
 /* So many messages more may be duplicates (acks that the test lost). */
 void oracle_allow_duplicates(struct oracle *oracle, uint64_t count);
 /* The end: nothing is open; with is_complete every produced message was handled. */

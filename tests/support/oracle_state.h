@@ -75,10 +75,18 @@ struct seat {
     uint32_t place;
 };
 
+/* What the broker and the members owe each other about one position. */
+struct account {
+    uint8_t out;      /* given out and neither settled nor dropped */
+    uint8_t ack_due;  /* settled for good, not yet acknowledged */
+    uint8_t nack_due; /* settled to come again, not yet said */
+};
+
 struct place {
     uint32_t subscription;
     uint32_t group; /* the place whose lanes it uses */
     uint8_t *flags;
+    struct account *accounts; /* as long as flags */
     int64_t count;
     int64_t capacity;
     int64_t committed; /* -1 none */
@@ -92,8 +100,21 @@ struct load {
     uint32_t running;
 };
 
+/* A key seems to run at two members: the earlier one may not have heard yet of its loss. */
+struct overlap {
+    uint64_t now;
+    uint64_t generation;
+    int64_t position;
+    uint32_t member; /* that had it first */
+    uint32_t place;
+};
+
+enum { OVERLAPS_MAX = 16 };
+
 struct oracle {
     struct oracle_report report;
+    struct overlap overlaps[OVERLAPS_MAX];
+    uint32_t overlap_count;
     struct oracle_subscription *subscriptions;
     uint32_t subscription_count;
     struct place *places;
@@ -106,6 +127,19 @@ struct oracle {
     bool (*is_blocked)(void *user, uint32_t member, uint32_t subscription);
     void *user;
 };
+
+uint8_t *oracle_flags_at(struct oracle *oracle, uint32_t index, int64_t position);
+
+/* -- oracle_shared.c: what only brokers that settle one by one do -------------------------------- */
+
+/* A start, where a key is at one member at a time. */
+void oracle_check_apart(struct oracle *oracle, const struct oracle_event *event, uint64_t hash);
+/* Time went on, or all is over: an overlap that is still there is one. */
+void oracle_judge_overlaps(struct oracle *oracle);
+/* A settlement that the broker is about to hear of. */
+void oracle_owe(struct oracle *oracle, const struct oracle_event *event, bool is_final);
+/* So many deliveries of it ended without a word to the broker. */
+void oracle_write_off(struct oracle *oracle, uint32_t place, int64_t position, uint32_t count);
 
 /* -- oracle_lanes.c ----------------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@
 enum { IDLE_MS = 200 };
 
 struct reader {
-    const struct lw_kafka_peek *peek;
+    const struct lw_peek *peek;
     struct lw_kafka_broker *broker;
     rd_kafka_t *rk;
     rd_kafka_topic_t *rkt;
@@ -87,7 +87,7 @@ say_unreachable(struct reader *reader, rd_kafka_resp_err_t code)
 static enum lw_status
 choose_partitions(struct reader *reader, int32_t found)
 {
-    const struct lw_kafka_peek *peek = reader->peek;
+    const struct lw_peek *peek = reader->peek;
     if (found == 0) {
         return lw_error_set(reader->ret_error, LW_STATUS_NOT_FOUND, "E0503",
                             "topic \"%s\" does not exist", peek->topic);
@@ -127,17 +127,20 @@ find_partitions(struct reader *reader)
 }
 
 static int64_t
-offset_of(const struct lw_kafka_peek *peek)
+offset_of(const struct lw_peek *peek)
 {
     switch (peek->from) {
-    case LW_KAFKA_PEEK_BEGINNING:
+    case LW_PEEK_BEGINNING:
         return RD_KAFKA_OFFSET_BEGINNING;
-    case LW_KAFKA_PEEK_END:
+    case LW_PEEK_END:
         return RD_KAFKA_OFFSET_END;
-    case LW_KAFKA_PEEK_OFFSET:
+    case LW_PEEK_OFFSET:
         return peek->offset;
-    case LW_KAFKA_PEEK_TAIL:
+    case LW_PEEK_TAIL:
         return RD_KAFKA_OFFSET_TAIL(peek->offset);
+    case LW_PEEK_PLACE:
+    case LW_PEEK_AGO:
+        break; /* refused before */
     }
     return RD_KAFKA_OFFSET_BEGINNING;
 }
@@ -189,7 +192,7 @@ show(struct reader *reader, const rd_kafka_message_t *message)
 {
     rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
     int64_t timestamp = rd_kafka_message_timestamp(message, &type);
-    struct lw_kafka_peeked peeked = {
+    struct lw_peeked peeked = {
         .topic = reader->peek->topic,
         .partition = message->partition,
         .offset = message->offset,
@@ -260,12 +263,17 @@ close_reader(struct reader *reader)
 }
 
 enum lw_status
-lw_kafka_peek(struct lw_broker *broker, const struct lw_kafka_peek *peek,
-              struct lw_error *ret_error)
+lw_kafka_peek(struct lw_broker *broker, const struct lw_peek *peek, struct lw_error *ret_error)
 {
     struct reader reader = { .peek = peek,
                              .broker = lw_kafka_broker_of(broker),
                              .ret_error = ret_error };
+    if (peek->from == LW_PEEK_PLACE || peek->from == LW_PEEK_AGO) {
+        enum lw_status refused = lw_error_set(ret_error, LW_STATUS_UNSUPPORTED, "",
+                                              "Kafka knows no such place to begin at");
+        lw_error_help(ret_error, "say beginning, end, an offset, or -N for the last N");
+        return refused;
+    }
     enum lw_status status = open_client(&reader);
     if (status == LW_STATUS_OK) {
         status = find_partitions(&reader);

@@ -3,12 +3,13 @@
  * Sources over time: heads that become due, and the connection of sources that settle
  * individually. Those attach to the backlog of their subscription in every partition, each slot
  * with a generation of its own (the real broker has one consumer per partition); an exclusive
- * subscription that is taken refuses, and is asked again every second. A nack of an exclusive
- * one rewinds: the generation is lost, and a new one begins with all that has no ack. Loop thread.
+ * subscription that is taken refuses, and is asked again every second. A nack of an exclusive or
+ * failover one rewinds: the generation is lost, and a new one begins with all that has no ack. Loop
+ * thread.
  */
 #include "brokers/memory/backlog.h"
 #include "brokers/memory/broker.h"
-#include "brokers/memory/events.h"
+#include "brokers/memory/consumers.h"
 #include "brokers/memory/source.h"
 #include "brokers/memory/topic.h"
 
@@ -38,24 +39,32 @@ is_taken(const struct lw_memory_source *source)
 static void
 attach_partition(struct lw_memory_source *source, struct lw_memory_partition *partition)
 {
-    bool is_shared = source->broker->hub->options.sharing == LW_MEMORY_SHARED;
+    enum lw_memory_sharing sharing = source->broker->hub->options.sharing;
     struct lw_memory_slot *slot = lw_memory_source_slot(source, partition, false);
     if (!slot) {
         source->retry_at = source->broker->base.host->now + ATTACH_AGAIN_NS;
         return;
     }
-    if (slot->is_assigned) {
+    if (slot->is_assigned || slot->joined) {
         return;
     }
-    slot->backlog = lw_memory_backlog_use(partition, source->subscription, is_shared,
-                                          initial_position(source, partition));
-    if (!slot->backlog) {
+    struct lw_memory_backlog *backlog = lw_memory_backlog_use(
+        partition, source->subscription, sharing, initial_position(source, partition));
+    if (!backlog) {
         lw_memory_source_fail(source, LW_STATUS_NO_MEMORY, "", false, "no memory to attach");
         source->retry_at = source->broker->base.host->now + ATTACH_AGAIN_NS;
         return;
     }
-    slot->backlog->holder = is_shared ? NULL : slot;
+    if (sharing == LW_MEMORY_FAILOVER) {
+        lw_memory_consumers_join(backlog, slot); /* that may assign it, now or later */
+        return;
+    }
+    slot->backlog = backlog;
+    backlog->holder = sharing == LW_MEMORY_EXCLUSIVE ? slot : NULL;
     lw_memory_slot_assign(slot, lw_broker_next_generation(), -1);
+    if (sharing == LW_MEMORY_KEY_SHARED) {
+        lw_memory_consumers_join(backlog, slot);
+    }
 }
 
 static void
@@ -84,14 +93,7 @@ static void
 rewind_slot(struct lw_memory_slot *slot)
 {
     struct lw_memory_backlog *backlog = slot->backlog;
-    struct lw_event event = {
-        .kind = LW_EVENT_LOST,
-        .source = (struct lw_source *)slot->source,
-        .slot = slot->number,
-        .generation = slot->generation,
-    };
-    lw_memory_events_push(slot->source->broker, &event);
-    lw_memory_slot_unassign(slot);
+    lw_memory_slot_lose(slot);
     slot->backlog = backlog;
     backlog->holder = slot;
     lw_memory_slot_assign(slot, lw_broker_next_generation(), -1);

@@ -6,7 +6,9 @@
  * (a late ack) is marked and dropped when it is popped. It keeps its chunk alive: retention does
  * not take back what is out.
  *
- * Redelivery comes before new messages, lowest position first, as on the real broker.
+ * Redelivery comes before new messages, lowest position first, as on the real broker. A batch goes
+ * to one slot as a whole, whatever was asked for; its members wait there in `sent`. By key there
+ * is no heap of what is ready, but a line for each hash (keys.h).
  */
 #include "brokers/memory/backlog.h"
 
@@ -14,6 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "brokers/memory/keys.h"
+#include "brokers/memory/source.h"
 
 enum { ENTRIES_GROW = 64, ENTRIES_MAX = 1 << 24 };
 
@@ -113,12 +117,39 @@ create_entry(struct lw_memory_backlog *backlog, struct lw_memory_chunk *chunk,
     lw_assert(entry != NULL); /* reserved */
     *entry = (struct lw_memory_entry){ .chunk = chunk, .record = record, .backlog = backlog };
     lw_list_init(&entry->out);
+    lw_list_init(&entry->member);
+    if (backlog->keys) {
+        entry->hash = lw_memory_keys_hash(record);
+    }
     chunk->refs++;
     backlog->unsettled++;
     return entry;
 }
 
-/* Into the heap that fits `due`: delivered again then, or as soon as somebody asks. */
+static void
+push_to(struct lw_memory_heap *heap, struct lw_memory_entry *entry)
+{
+    entry->refs++;
+    entry->is_in_heap = true;
+    heap_push(heap, entry);
+}
+
+static struct lw_memory_entry *
+pop_from(struct lw_memory_heap *heap)
+{
+    struct lw_memory_entry *entry = heap_pop(heap);
+    entry->refs--;
+    entry->is_in_heap = false;
+    return entry;
+}
+
+static bool
+is_waiting(const struct lw_memory_entry *entry)
+{
+    return entry->place == LW_MEMORY_ENTRY_READY || entry->place == LW_MEMORY_ENTRY_DELAYED;
+}
+
+/* Into the place that fits `due`: delivered again then, or as soon as somebody asks. */
 static void
 wait_until(struct lw_memory_entry *entry, uint64_t due, uint64_t now)
 {
@@ -127,8 +158,11 @@ wait_until(struct lw_memory_entry *entry, uint64_t due, uint64_t now)
     entry->slot = NULL;
     entry->due = is_delayed ? due : 0;
     entry->place = is_delayed ? LW_MEMORY_ENTRY_DELAYED : LW_MEMORY_ENTRY_READY;
-    entry->refs++;
-    heap_push(is_delayed ? &backlog->delayed : &backlog->ready, entry);
+    if (is_delayed || !backlog->keys) {
+        push_to(is_delayed ? &backlog->delayed : &backlog->ready, entry);
+    } else {
+        lw_memory_keys_wait(entry);
+    }
 }
 
 /* Pops until one is not acknowledged meanwhile; it left its heap then. */
@@ -136,9 +170,8 @@ static struct lw_memory_entry *
 pop_live(struct lw_memory_heap *heap)
 {
     while (heap->count > 0) {
-        struct lw_memory_entry *entry = heap_pop(heap);
-        entry->refs--;
-        if (entry->place != LW_MEMORY_ENTRY_DONE) {
+        struct lw_memory_entry *entry = pop_from(heap);
+        if (is_waiting(entry)) {
             return entry;
         }
         give_if_unused(entry);
@@ -146,10 +179,16 @@ pop_live(struct lw_memory_heap *heap)
     return NULL;
 }
 
+static uint64_t
+ripe_at(const struct lw_memory_backlog *backlog)
+{
+    return backlog->delayed.count > 0 ? backlog->delayed.entries[0]->due : LW_NEVER;
+}
+
 static void
 ripen(struct lw_memory_backlog *backlog, uint64_t now)
 {
-    while (lw_memory_backlog_due(backlog) <= now) {
+    while (ripe_at(backlog) <= now) {
         struct lw_memory_entry *entry = pop_live(&backlog->delayed);
         if (entry) {
             wait_until(entry, 0, now);
@@ -157,33 +196,145 @@ ripen(struct lw_memory_backlog *backlog, uint64_t now)
     }
 }
 
-uint64_t
-lw_memory_backlog_due(const struct lw_memory_backlog *backlog)
+/* -- To a slot ------------------------------------------------------------------------------- */
+
+void
+lw_memory_entry_send(struct lw_memory_entry *entry, struct lw_memory_slot *slot)
 {
-    return backlog->delayed.count > 0 ? backlog->delayed.entries[0]->due : LW_NEVER;
+    struct lw_memory_backlog *backlog = entry->backlog;
+    uint32_t most = backlog->is_shared ? slot->source->broker->hub->options.unacked_max : 0;
+    entry->place = LW_MEMORY_ENTRY_OUT;
+    entry->due = 0;
+    entry->slot = slot;
+    lw_list_push(&slot->sent, &entry->out);
+    slot->unacked++;
+    slot->is_blocked = most > 0 && slot->unacked >= most;
+    if (backlog->keys) {
+        lw_memory_keys_hold(entry, slot);
+    }
 }
 
-/* The next message that was never delivered, as an entry; delayed ones are set aside. */
-static struct lw_memory_entry *
-read_on(struct lw_memory_backlog *backlog, uint64_t now)
+/* The slot does not have it any more. */
+static void
+take_back(struct lw_memory_entry *entry)
 {
-    struct lw_memory_log *log = &backlog->partition->log;
-    struct lw_memory_chunk *chunk = NULL;
-    struct lw_memory_record *record = lw_memory_log_peek(log, &backlog->cursor, &chunk);
-    while (record && reserve(backlog)) {
-        bool is_early = record->visible_at > now;
-        if (is_early && !backlog->is_shared) {
-            return NULL;
-        }
-        backlog->cursor.index++;
-        struct lw_memory_entry *entry = create_entry(backlog, chunk, record);
-        if (!is_early) {
-            return entry;
-        }
-        wait_until(entry, record->visible_at, now);
-        record = lw_memory_log_peek(log, &backlog->cursor, &chunk);
+    struct lw_memory_slot *slot = entry->slot;
+    lw_list_remove(&entry->out);
+    entry->slot = NULL;
+    slot->unacked--;
+    if (slot->is_blocked &&
+        slot->unacked <= slot->source->broker->hub->options.unacked_max / 2) {
+        slot->is_blocked = false;
+        lw_memory_slot_wake(slot);
     }
-    return NULL;
+    if (entry->backlog->keys) {
+        lw_memory_keys_release(entry);
+    }
+}
+
+/* What comes again, the lowest position first, with what is left of its batch. */
+static bool
+send_ready(struct lw_memory_backlog *backlog, struct lw_memory_slot *slot)
+{
+    struct lw_memory_heap *heap = &backlog->ready;
+    struct lw_memory_entry *entry = pop_live(heap);
+    if (!entry) {
+        return false;
+    }
+    const struct lw_memory_batch *batch = entry->batch;
+    lw_memory_entry_send(entry, slot);
+    while (batch && heap->count > 0 && heap->entries[0]->batch == batch) {
+        entry = pop_from(heap);
+        if (is_waiting(entry)) {
+            lw_memory_entry_send(entry, slot);
+        }
+    }
+    return true;
+}
+
+/* A batch of its own for more than one; without memory each is settled for itself. */
+static void
+join(struct lw_memory_entry *entry, struct lw_memory_batch **batch)
+{
+    bool is_batched = *batch || entry->record->batch_end > entry->record->position;
+    if (is_batched && !*batch) {
+        *batch = lw_alloc(sizeof **batch);
+        if (*batch) {
+            lw_list_init(&(*batch)->members);
+        }
+    }
+    if (*batch) {
+        entry->batch = *batch;
+        lw_list_push(&(*batch)->members, &entry->member);
+        (*batch)->left++;
+    }
+}
+
+/* Reads one message, or all of a batch, as entries in a list; false at the end. */
+static bool
+read_entries(struct lw_memory_backlog *backlog, uint64_t now, struct lw_list *ret_entries)
+{
+    struct lw_memory_chunk *chunk = NULL;
+    struct lw_memory_log *log = &backlog->partition->log;
+    struct lw_memory_record *record = lw_memory_log_peek(log, &backlog->cursor, &chunk);
+    struct lw_memory_batch *batch = NULL;
+    int64_t end = record ? record->batch_end : -1;
+    if (record && record->visible_at > now && !backlog->is_shared) {
+        return false;
+    }
+    while (record && record->position <= end && reserve(backlog)) {
+        struct lw_memory_entry *entry = create_entry(backlog, chunk, record);
+        join(entry, &batch);
+        lw_list_push(ret_entries, &entry->out);
+        backlog->cursor.index++;
+        record = record->position < end ? lw_memory_log_peek(log, &backlog->cursor, &chunk)
+                                        : NULL;
+    }
+    return !lw_list_is_empty(ret_entries);
+}
+
+static bool
+may_go(const struct lw_memory_backlog *backlog, const struct lw_memory_entry *entry,
+       const struct lw_memory_slot *slot)
+{
+    return !backlog->keys || lw_memory_keys_may(backlog->keys, entry->hash, slot);
+}
+
+static bool
+may_read_ahead(const struct lw_memory_backlog *backlog)
+{
+    return !backlog->keys || backlog->keys->waiting < LW_MEMORY_KEYS_AHEAD;
+}
+
+/* The next that was never delivered; delayed ones and those of other slots are set aside. */
+static bool
+send_new(struct lw_memory_backlog *backlog, struct lw_memory_slot *slot, uint64_t now)
+{
+    struct lw_list entries;
+    lw_list_init(&entries);
+    while (lw_list_is_empty(&slot->sent) && may_read_ahead(backlog) &&
+           read_entries(backlog, now, &entries)) {
+        struct lw_list *node;
+        while ((node = lw_list_pop(&entries)) != NULL) {
+            struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, out);
+            if (entry->record->visible_at > now) {
+                wait_until(entry, entry->record->visible_at, now);
+            } else if (may_go(backlog, entry, slot)) {
+                lw_memory_entry_send(entry, slot);
+            } else {
+                wait_until(entry, 0, now);
+            }
+        }
+    }
+    return !lw_list_is_empty(&slot->sent);
+}
+
+static bool
+send(struct lw_memory_backlog *backlog, struct lw_memory_slot *slot, uint64_t now)
+{
+    bool is_sent = backlog->keys ? lw_memory_keys_send(backlog, slot)
+                                 : send_ready(backlog, slot);
+    return is_sent || send_new(backlog, slot, now);
 }
 
 struct lw_memory_entry *
@@ -191,29 +342,94 @@ lw_memory_backlog_next(struct lw_memory_backlog *backlog, struct lw_memory_slot 
                        uint64_t now)
 {
     ripen(backlog, now);
-    struct lw_memory_entry *entry = pop_live(&backlog->ready);
-    entry = entry ? entry : read_on(backlog, now);
-    if (entry) {
-        entry->place = LW_MEMORY_ENTRY_OUT;
-        entry->due = 0;
-        entry->slot = slot;
-        lw_list_push(&slot->out, &entry->out);
+    if (lw_list_is_empty(&slot->sent) && (slot->is_blocked || !send(backlog, slot, now))) {
+        return NULL;
     }
-    return entry;
+    struct lw_list *node = lw_list_pop(&slot->sent);
+    lw_assert(node != NULL); /* something was sent */
+    lw_list_push(&slot->out, node);
+    return LW_CONTAINER(node, struct lw_memory_entry, out);
+}
+
+uint64_t
+lw_memory_backlog_due(struct lw_memory_backlog *backlog, const struct lw_memory_slot *slot)
+{
+    if (slot->is_blocked) {
+        return LW_NEVER; /* an ack wakes it */
+    }
+    struct lw_memory_chunk *chunk = NULL;
+    const struct lw_memory_record *record = lw_memory_log_peek(&backlog->partition->log,
+                                                               &backlog->cursor, &chunk);
+    uint64_t due = ripe_at(backlog);
+    bool is_earlier = record && may_read_ahead(backlog) && record->visible_at < due;
+    return is_earlier ? record->visible_at : due;
+}
+
+/* -- Settling ------------------------------------------------------------------------------- */
+
+static void
+finish(struct lw_memory_entry *entry)
+{
+    entry->place = LW_MEMORY_ENTRY_DONE;
+    entry->backlog->unsettled--;
+    give_if_unused(entry);
+}
+
+/* All members are acknowledged: only now the broker forgets them. */
+static void
+finish_batch(struct lw_memory_batch *batch)
+{
+    struct lw_list *node;
+    while ((node = lw_list_pop(&batch->members)) != NULL) {
+        struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, member);
+        entry->batch = NULL;
+        finish(entry);
+    }
+    lw_free(batch);
 }
 
 bool
 lw_memory_backlog_ack(struct lw_memory_entry *entry)
 {
-    if (entry->place == LW_MEMORY_ENTRY_DONE) {
+    if (entry->place >= LW_MEMORY_ENTRY_ACKED) {
         return false;
     }
-    lw_list_remove(&entry->out);
-    entry->slot = NULL;
-    entry->place = LW_MEMORY_ENTRY_DONE;
-    entry->backlog->unsettled--;
-    give_if_unused(entry);
+    if (entry->place == LW_MEMORY_ENTRY_OUT) {
+        take_back(entry);
+    } else if (!entry->is_in_heap) {
+        lw_memory_keys_unwait(entry);
+    }
+    if (!entry->batch) {
+        finish(entry);
+        return true;
+    }
+    entry->place = LW_MEMORY_ENTRY_ACKED;
+    if (--entry->batch->left == 0) {
+        finish_batch(entry->batch);
+    }
     return true;
+}
+
+/* Brings back what was acknowledged of a batch that is not complete. */
+static uint64_t
+undo_acks(struct lw_memory_batch *batch)
+{
+    uint64_t count = 0;
+    struct lw_list *head = &batch->members;
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, member);
+        if (entry->place != LW_MEMORY_ENTRY_ACKED) {
+            continue;
+        }
+        batch->left++;
+        count++;
+        if (entry->is_in_heap) { /* it never left */
+            entry->place = entry->due > 0 ? LW_MEMORY_ENTRY_DELAYED : LW_MEMORY_ENTRY_READY;
+        } else {
+            wait_until(entry, 0, 0);
+        }
+    }
+    return count;
 }
 
 void
@@ -223,19 +439,33 @@ lw_memory_backlog_nack(struct lw_memory_entry *entry, const struct lw_memory_slo
     if (entry->place != LW_MEMORY_ENTRY_OUT || entry->slot != slot) {
         return;
     }
-    lw_list_remove(&entry->out);
+    take_back(entry);
     entry->redeliveries++;
     wait_until(entry, due, now);
+}
+
+static void
+return_all(struct lw_memory_hub *hub, struct lw_list *entries, bool is_counted)
+{
+    struct lw_list *node;
+    while ((node = lw_list_first(entries)) != NULL) {
+        struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, out);
+        take_back(entry);
+        entry->redeliveries += is_counted;
+        wait_until(entry, 0, 0);
+        if (entry->batch && hub->options.undoes_batch_acks) {
+            hub->stats.acks_undone += undo_acks(entry->batch);
+        }
+    }
 }
 
 void
 lw_memory_backlog_return(struct lw_memory_slot *slot, bool is_counted)
 {
-    for (struct lw_list *node = lw_list_pop(&slot->out); node; node = lw_list_pop(&slot->out)) {
-        struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, out);
-        entry->redeliveries += is_counted;
-        wait_until(entry, 0, 0);
-    }
+    struct lw_memory_hub *hub = slot->source->broker->hub;
+    return_all(hub, &slot->out, is_counted);
+    return_all(hub, &slot->sent, is_counted);
+    slot->is_blocked = false;
 }
 
 /* -- Backlogs ------------------------------------------------------------------------------- */
@@ -255,27 +485,43 @@ lw_memory_backlog_find(const struct lw_memory_partition *partition, const char *
 
 struct lw_memory_backlog *
 lw_memory_backlog_use(struct lw_memory_partition *partition, const char *subscription,
-                      bool is_shared, int64_t position)
+                      enum lw_memory_sharing sharing, int64_t position)
 {
     struct lw_memory_backlog *backlog = lw_memory_backlog_find(partition, subscription);
     if (backlog) {
         return backlog;
     }
+    bool has_keys = sharing == LW_MEMORY_KEY_SHARED;
     backlog = lw_alloc(sizeof *backlog);
     char *name = lw_copy_text(subscription);
-    if (!backlog || !name ||
+    struct lw_memory_keys *keys = has_keys ? lw_memory_keys_create() : NULL;
+    if (!backlog || !name || (has_keys && !keys) ||
         lw_pool_init(&backlog->entries, sizeof(struct lw_memory_entry), ENTRIES_MAX,
                      ENTRIES_GROW, NULL, NULL) != LW_STATUS_OK) {
         lw_free(backlog);
         lw_free(name);
+        lw_free(keys);
         return NULL;
     }
+    lw_list_init(&backlog->consumers);
+    backlog->keys = keys;
     backlog->partition = partition;
     backlog->subscription = name;
-    backlog->is_shared = is_shared;
+    backlog->is_shared = has_keys || sharing == LW_MEMORY_SHARED;
     backlog->cursor = lw_memory_log_seek(&partition->log, position);
     lw_list_push(&partition->backlogs, &backlog->link);
     return backlog;
+}
+
+/* Its members know it no more. NULL is fine. */
+static void
+free_batch(struct lw_memory_batch *batch)
+{
+    struct lw_list *node;
+    while (batch && (node = lw_list_pop(&batch->members)) != NULL) {
+        LW_CONTAINER(node, struct lw_memory_entry, member)->batch = NULL;
+    }
+    lw_free(batch);
 }
 
 void
@@ -286,12 +532,14 @@ lw_memory_backlog_destroy(struct lw_memory_backlog *backlog)
         lw_assert(entry != NULL);
         if (entry->chunk && (entry->refs > 0 || entry->place != LW_MEMORY_ENTRY_DONE)) {
             lw_memory_chunk_release(entry->chunk);
+            free_batch(entry->batch);
         }
     }
     lw_list_remove(&backlog->link);
     lw_pool_deinit(&backlog->entries);
     lw_free(backlog->ready.entries);
     lw_free(backlog->delayed.entries);
+    lw_free(backlog->keys);
     lw_free(backlog->subscription);
     lw_free(backlog);
 }

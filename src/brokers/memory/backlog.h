@@ -12,15 +12,16 @@
 /* Finds or makes the backlog; a new one begins at `position`. NULL without memory. */
 struct lw_memory_backlog *
 lw_memory_backlog_use(struct lw_memory_partition *partition, const char *subscription,
-                      bool is_shared, int64_t position);
+                      enum lw_memory_sharing sharing, int64_t position);
 struct lw_memory_backlog *
 lw_memory_backlog_find(const struct lw_memory_partition *partition, const char *subscription);
 void lw_memory_backlog_destroy(struct lw_memory_backlog *backlog);
 /* The next message for this slot, now its own; NULL: none now. */
 struct lw_memory_entry *lw_memory_backlog_next(struct lw_memory_backlog *backlog,
                                                struct lw_memory_slot *slot, uint64_t now);
-/* When a delayed one is due, LW_NEVER without any. */
-uint64_t lw_memory_backlog_due(const struct lw_memory_backlog *backlog);
+/* When the slot, that got nothing just now, may get something though nobody wakes it. */
+uint64_t
+lw_memory_backlog_due(struct lw_memory_backlog *backlog, const struct lw_memory_slot *slot);
 /* False when it was acknowledged before. */
 bool lw_memory_backlog_ack(struct lw_memory_entry *entry);
 /* Gives one message back, to come again at `due`; only while `slot` has it. */
@@ -28,6 +29,8 @@ void lw_memory_backlog_nack(struct lw_memory_entry *entry, const struct lw_memor
                             uint64_t due, uint64_t now);
 /* The slot is gone: all that it had comes again at once. */
 void lw_memory_backlog_return(struct lw_memory_slot *slot, bool is_counted);
+/* A message that waits is about to be given to this slot (keys.c). */
+void lw_memory_entry_send(struct lw_memory_entry *entry, struct lw_memory_slot *slot);
 /* Messages that are not acknowledged, never delivered ones included. */
 uint64_t lw_memory_backlog_count(const struct lw_memory_backlog *backlog);
 /* A message that pointed to the entry is released. */

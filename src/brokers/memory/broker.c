@@ -185,15 +185,9 @@ lose_slots(struct lw_memory_source *source)
     for (uint32_t i = 0; i < source->slot_count; i++) {
         struct lw_memory_slot *slot = source->slots[i];
         if (slot->is_assigned) {
-            struct lw_event event = {
-                .kind = LW_EVENT_LOST,
-                .source = (struct lw_source *)source,
-                .slot = slot->number,
-                .generation = slot->generation,
-            };
-            lw_memory_events_push(source->broker, &event);
-            lw_memory_slot_unassign(slot);
+            lw_memory_slot_lose(slot);
         }
+        lw_memory_slot_unassign(slot);
         slot->is_revoking = false;
     }
 }

@@ -64,6 +64,7 @@ struct lw_memory_hub {
     struct lw_memory_observer observer;
     uint64_t visit;
     uint64_t last_member_id;
+    uint64_t last_consumer_id;
     uint32_t stalled_count; /* of topics */
     bool has_no_room;
     uint64_t down_since;
@@ -124,23 +125,35 @@ struct lw_memory_member {
 
 /* Where an unacknowledged message is. */
 enum lw_memory_entry_place {
-    LW_MEMORY_ENTRY_OUT,     /* a slot has it; next: READY, DELAYED, DONE */
-    LW_MEMORY_ENTRY_READY,   /* to be delivered again; next: OUT, DONE */
-    LW_MEMORY_ENTRY_DELAYED, /* the same, but not yet; next: READY, DONE */
+    LW_MEMORY_ENTRY_OUT,     /* a slot has it; next: READY, DELAYED, ACKED, DONE */
+    LW_MEMORY_ENTRY_READY,   /* to be delivered again; next: OUT, ACKED, DONE */
+    LW_MEMORY_ENTRY_DELAYED, /* the same, but not yet; next: READY, ACKED, DONE */
+    LW_MEMORY_ENTRY_ACKED,   /* the rest of its batch is not; next: READY, DONE */
     LW_MEMORY_ENTRY_DONE     /* acknowledged; goes with its last reference */
+};
+
+/* Messages that were published as one: they go to one slot, and their acks count together. */
+struct lw_memory_batch {
+    struct lw_list members;
+    uint32_t left; /* without an ack */
 };
 
 struct lw_memory_entry {
     void *pool_link;
-    struct lw_list out; /* of the slot that has it */
+    struct lw_list out; /* of the slot that has it; READY by key: of its hash */
     struct lw_memory_chunk *chunk;
     struct lw_memory_record *record;
     struct lw_memory_backlog *backlog;
-    struct lw_memory_slot *slot; /* while OUT */
+    struct lw_memory_slot *slot;   /* while OUT */
+    struct lw_memory_batch *batch; /* NULL: alone */
+    struct lw_list member;         /* of the batch */
     uint32_t redeliveries;
     uint32_t refs; /* messages that point here, and one while it is in a heap */
     uint8_t place;
-    uint64_t due; /* DELAYED: then; else 0 */
+    uint8_t hash;     /* of its key */
+    bool is_in_heap;  /* also when it is not wanted there any more */
+    bool is_key_held; /* counted in its hash's `held` */
+    uint64_t due;     /* DELAYED: then; else 0 */
 };
 
 struct lw_memory_heap {
@@ -149,15 +162,33 @@ struct lw_memory_heap {
     uint32_t capacity;
 };
 
+enum { LW_MEMORY_HASHES = 64 };
+
+/* All keys with one hash. They go to `owner`, once `holder` has nothing of them any more. */
+struct lw_memory_hash {
+    struct lw_memory_slot *owner;  /* NULL: nobody is there */
+    struct lw_memory_slot *holder; /* while held > 0 */
+    uint32_t held;                 /* given out and not acknowledged */
+    struct lw_list waiting;        /* READY entries, by position */
+};
+
+/* Key_Shared: which member has which keys. */
+struct lw_memory_keys {
+    struct lw_memory_hash hashes[LW_MEMORY_HASHES];
+    uint32_t waiting;
+};
+
 struct lw_memory_backlog {
     struct lw_list link; /* of the partition */
     struct lw_memory_partition *partition;
     char *subscription;
     struct lw_memory_cursor cursor; /* what was never delivered */
-    bool is_shared;
-    struct lw_memory_slot *holder; /* the one slot of an exclusive subscription */
-    struct lw_memory_heap ready;   /* by position, since they are due at 0 */
-    struct lw_memory_heap delayed; /* by due time, then position */
+    bool is_shared;                 /* or by key: settled one by one, without rewinds */
+    struct lw_memory_slot *holder;  /* the one slot that reads, exclusive and failover */
+    struct lw_list consumers;       /* slots in order of their coming, failover and by key */
+    struct lw_memory_keys *keys;    /* NULL: not by key */
+    struct lw_memory_heap ready;    /* by position, since they are due at 0 */
+    struct lw_memory_heap delayed;  /* by due time, then position */
     struct lw_pool entries;
     uint64_t unsettled; /* entries that are not done */
 };
@@ -178,8 +209,14 @@ struct lw_memory_slot {
     struct lw_memory_cursor cursor;
     int64_t next_position; /* what the dispatcher knows: nothing below comes any more */
     struct lw_memory_backlog *backlog;
-    struct lw_list out; /* entries that it has */
-    uint64_t rewind_at; /* exclusive, after a nack; LW_NEVER none */
+    struct lw_memory_backlog *joined; /* takes part there, though it may not read now */
+    struct lw_list consumer;          /* of that */
+    uint64_t consumer_id;
+    struct lw_list sent; /* entries that came with their batch and were not received yet */
+    struct lw_list out;  /* entries that it has */
+    uint32_t unacked;    /* entries in both */
+    bool is_blocked;     /* has as many as it may have, until half of them are settled */
+    uint64_t rewind_at;  /* exclusive, after a nack; LW_NEVER none */
 };
 
 enum lw_memory_reset { LW_MEMORY_EARLIEST, LW_MEMORY_LATEST, LW_MEMORY_NO_RESET };

@@ -6,7 +6,7 @@
  * of the hosts of its brokers, so it runs on a moved clock as well as on a real loop.
  *
  * Two ways to settle, one per hub: by position (consumer groups, rebalances, committed offsets,
- * as Kafka) or individually (acks, nacks, redelivery, as Pulsar's Shared and Exclusive).
+ * as Kafka) or individually (acks, nacks, redelivery, as Pulsar's four types).
  */
 #ifndef LW_BROKERS_MEMORY_HUB_H
 #define LW_BROKERS_MEMORY_HUB_H
@@ -23,8 +23,17 @@ struct lw_memory_record;
 enum lw_memory_mode { LW_MEMORY_POSITION, LW_MEMORY_INDIVIDUAL };
 /* Eager: every rebalance takes everything away first. Cooperative: only what moves. */
 enum lw_memory_protocol { LW_MEMORY_EAGER, LW_MEMORY_COOPERATIVE };
-/* Shared: all members of a subscription, nacks by message. Exclusive: one member, nacks rewind. */
-enum lw_memory_sharing { LW_MEMORY_SHARED, LW_MEMORY_EXCLUSIVE };
+/*
+ * Shared: all members of a subscription, nacks by message. Exclusive: one member, nacks rewind.
+ * Failover: as exclusive, but others wait, and each partition has one active member. Key_Shared: as
+ * shared, but the unacknowledged messages of a key are at one member at a time.
+ */
+enum lw_memory_sharing {
+    LW_MEMORY_SHARED,
+    LW_MEMORY_EXCLUSIVE,
+    LW_MEMORY_FAILOVER,
+    LW_MEMORY_KEY_SHARED
+};
 
 struct lw_memory_options {
     enum lw_memory_mode mode;         /* POSITION */
@@ -45,6 +54,8 @@ struct lw_memory_options {
     uint64_t rebalance_timeout_ns;    /* 30 s: then an unanswered revoke costs membership */
     uint64_t session_timeout_ns;      /* 10 s: until a silent member is given up */
     uint64_t nack_delay_ns;           /* 60 s: of nacks with delay -1 */
+    uint32_t unacked_max;   /* 0: no bound; messages without an ack at one slot, if shared */
+    bool undoes_batch_acks; /* a lost slot brings whole batches again, what was acked as well */
 };
 
 void lw_memory_options_init(struct lw_memory_options *options);
@@ -80,6 +91,7 @@ struct lw_memory_item {
     size_t header_count;
     int64_t event_time_ms; /* -1 none */
     int64_t delay_ms;      /* individual and shared: not delivered before */
+    uint32_t batch_left;   /* so many more of its batch follow at once in the same partition */
 };
 
 /* An item with partition -1 and no event time. */
@@ -146,11 +158,14 @@ const char *lw_memory_hub_owner(const struct lw_memory_hub *hub, const char *gro
 uint64_t lw_memory_hub_backlog(const struct lw_memory_hub *hub, const char *subscription,
                                const char *topic);
 
-/* Told at once of what the hub stores; for tests. Either may be NULL. */
+/* Told at once of what the hub stores and gives; for tests. Each may be NULL. */
 struct lw_memory_observer {
     void (*appended)(const struct lw_memory_view *view, void *user);
     void (*committed)(const char *group, const char *topic, int32_t partition, int64_t position,
                       void *user);
+    /* Individually: a message is given out; a member settles one, whatever becomes of that. */
+    void (*given)(const struct lw_memory_view *view, uint32_t redeliveries, void *user);
+    void (*settled)(const struct lw_memory_view *view, bool is_ack, void *user);
     void *user;
 };
 void
@@ -165,6 +180,7 @@ struct lw_memory_stats {
     uint64_t acks;
     uint64_t acks_repeated; /* for a message that was acknowledged already */
     uint64_t acks_lost;
+    uint64_t acks_undone; /* of batches that came again before they were complete */
     uint64_t nacks;
     uint64_t rebalances; /* finished */
     uint64_t expulsions;

@@ -15,8 +15,13 @@ waiting_of(const struct lw_memory_slot *slot)
         return lw_memory_log_count_from(log, slot->cursor);
     }
     const struct lw_memory_backlog *backlog = slot->backlog;
-    return lw_memory_log_count_from(log, backlog->cursor) + backlog->ready.count +
-           backlog->delayed.count;
+    uint64_t waiting = lw_memory_log_count_from(log, backlog->cursor) + backlog->ready.count +
+                       backlog->delayed.count + (backlog->keys ? backlog->keys->waiting : 0);
+    const struct lw_list *head = &slot->sent;
+    for (const struct lw_list *node = head->next; node != head; node = node->next) {
+        waiting++;
+    }
+    return waiting;
 }
 
 bool

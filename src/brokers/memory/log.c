@@ -205,6 +205,7 @@ lw_memory_log_append(struct lw_memory_log *log, const struct lw_memory_item *ite
     }
     chunk->count++;
     record->position = log->end++;
+    record->batch_end = record->position + item->batch_left;
     log->count++;
     log->bytes += size_of_record(record);
     return record;

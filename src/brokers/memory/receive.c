@@ -134,18 +134,11 @@ fill_entry(struct batch *batch, const struct lw_memory_slot *slot,
     message->redeliveries = entry->redeliveries;
     message->entry = entry;
     entry->refs++;
-}
-
-/* Nothing now: the next delayed one, or the head of an exclusive one that is not visible yet. */
-static void
-wait_for_backlog(struct lw_memory_slot *slot)
-{
-    struct lw_memory_backlog *backlog = slot->backlog;
-    struct lw_memory_chunk *chunk = NULL;
-    const struct lw_memory_record *record = lw_memory_log_peek(&backlog->partition->log,
-                                                               &backlog->cursor, &chunk);
-    uint64_t due = lw_memory_backlog_due(backlog);
-    lw_memory_slot_wait(slot, record && record->visible_at < due ? record->visible_at : due);
+    const struct lw_memory_observer *observer = &slot->source->broker->hub->observer;
+    if (__builtin_expect(observer->given != NULL, 0)) {
+        struct lw_memory_view view = lw_memory_partition_view(slot->partition, entry->record);
+        observer->given(&view, entry->redeliveries, observer->user);
+    }
 }
 
 static void
@@ -154,7 +147,7 @@ read_backlog(struct lw_memory_slot *slot, struct batch *batch, size_t until)
     while (batch->given < until && batch->bytes_left > 0) {
         struct lw_memory_entry *entry = lw_memory_backlog_next(slot->backlog, slot, batch->now);
         if (!entry) {
-            wait_for_backlog(slot);
+            lw_memory_slot_wait(slot, lw_memory_backlog_due(slot->backlog, slot));
             return;
         }
         fill_entry(batch, slot, entry);
@@ -266,12 +259,28 @@ give_back(struct lw_memory_slot *slot, struct lw_memory_entry *entry, int64_t de
     lw_memory_partition_wake(slot->partition);
 }
 
+static void
+tell_settled(const struct lw_memory_source *source, const struct lw_memory_entry *entry,
+             bool is_ack)
+{
+    const struct lw_memory_observer *observer = &source->broker->hub->observer;
+    if (__builtin_expect(observer->settled != NULL, 0)) {
+        struct lw_memory_view view = lw_memory_partition_view(entry->backlog->partition,
+                                                              entry->record);
+        observer->settled(&view, is_ack, observer->user);
+    }
+}
+
 void
 lw_memory_source_settle(struct lw_memory_source *source, const struct lw_settle_item *items,
                         size_t n)
 {
+    if (source->broker->state == LW_MEMORY_BROKER_VANISHED) {
+        return; /* its process is dead: nothing arrives */
+    }
     for (size_t i = 0; i < n; i++) {
         struct lw_memory_entry *entry = items[i].message->entry;
+        tell_settled(source, entry, items[i].is_ack);
         if (items[i].is_ack) {
             acknowledge(source, entry);
         } else {

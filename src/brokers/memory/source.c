@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "brokers/memory/backlog.h"
 #include "brokers/memory/broker.h"
+#include "brokers/memory/consumers.h"
 #include "brokers/memory/events.h"
 #include "brokers/memory/group.h"
 #include "brokers/memory/topic.h"
@@ -156,6 +157,8 @@ lw_memory_source_slot(struct lw_memory_source *source, struct lw_memory_partitio
     }
     lw_list_init(&slot->reader);
     lw_list_init(&slot->ready);
+    lw_list_init(&slot->consumer);
+    lw_list_init(&slot->sent);
     lw_list_init(&slot->out);
     slot->source = source;
     slot->partition = partition;
@@ -271,8 +274,8 @@ lw_memory_slot_assign(struct lw_memory_slot *slot, uint64_t generation, int64_t 
     lw_memory_slot_wake(slot);
 }
 
-void
-lw_memory_slot_unassign(struct lw_memory_slot *slot)
+static void
+end_reading(struct lw_memory_slot *slot)
 {
     if (!slot->is_assigned) {
         return;
@@ -288,6 +291,26 @@ lw_memory_slot_unassign(struct lw_memory_slot *slot)
         lw_memory_partition_wake(slot->partition);
         slot->backlog = NULL;
     }
+}
+
+void
+lw_memory_slot_unassign(struct lw_memory_slot *slot)
+{
+    end_reading(slot);
+    lw_memory_consumers_leave(slot);
+}
+
+void
+lw_memory_slot_lose(struct lw_memory_slot *slot)
+{
+    struct lw_event event = {
+        .kind = LW_EVENT_LOST,
+        .source = (struct lw_source *)slot->source,
+        .slot = slot->number,
+        .generation = slot->generation,
+    };
+    lw_memory_events_push(slot->source->broker, &event);
+    end_reading(slot);
 }
 
 void

@@ -40,8 +40,10 @@ void lw_memory_source_fail(struct lw_memory_source *source, enum lw_status statu
 
 /* Begins to read at `position` (-1: where the backlog is) and says so. */
 void lw_memory_slot_assign(struct lw_memory_slot *slot, uint64_t generation, int64_t position);
-/* Stops reading; what it had goes back to the backlog. Says nothing. */
+/* Stops reading and takes part no more; what it had goes back to the backlog. Says nothing. */
 void lw_memory_slot_unassign(struct lw_memory_slot *slot);
+/* Stops reading and says LOST; it takes part in its subscription as before. */
+void lw_memory_slot_lose(struct lw_memory_slot *slot);
 /* It may have something to deliver. */
 void lw_memory_slot_wake(struct lw_memory_slot *slot);
 /* It has nothing before `due`. */

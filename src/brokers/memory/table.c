@@ -61,7 +61,8 @@ static struct lw_broker_caps
 caps_of(const struct lw_memory_options *options)
 {
     bool is_individual = options->mode == LW_MEMORY_INDIVIDUAL;
-    bool is_shared = is_individual && options->sharing == LW_MEMORY_SHARED;
+    bool has_keys = is_individual && options->sharing == LW_MEMORY_KEY_SHARED;
+    bool is_shared = is_individual && (has_keys || options->sharing == LW_MEMORY_SHARED);
     enum lw_nack_kind nack = is_shared ? LW_NACK_MESSAGE : LW_NACK_REWINDS;
     return (struct lw_broker_caps){
         .settlement = is_individual ? LW_SETTLE_INDIVIDUAL : LW_SETTLE_POSITION,
@@ -70,7 +71,7 @@ caps_of(const struct lw_memory_options *options)
         .has_redelivery_count = is_shared,
         .message_bytes_max = options->message_bytes_max,
         .commit_metadata_max = is_individual ? 0 : 4096,
-        .default_ordering = is_individual ? LW_ORDERING_NONE : LW_ORDERING_KEY,
+        .default_ordering = is_individual && !has_keys ? LW_ORDERING_NONE : LW_ORDERING_KEY,
         .default_keyless = is_individual ? LW_KEYLESS_ROTATE : LW_KEYLESS_SHARED,
         .retries_in_place = !is_individual,
     };
@@ -163,7 +164,9 @@ stop_source(struct lw_memory_source *source)
     }
     for (uint32_t i = 0; i < source->slot_count; i++) {
         struct lw_memory_slot *slot = source->slots[i];
-        if (slot->is_assigned && !slot->is_revoking) {
+        if (!slot->is_assigned) {
+            lw_memory_slot_unassign(slot); /* waits for its turn no more */
+        } else if (!slot->is_revoking) {
             slot->is_revoking = true;
             struct lw_event event = {
                 .kind = LW_EVENT_REVOKING,

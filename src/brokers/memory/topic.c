@@ -181,13 +181,14 @@ size_of(const struct lw_memory_item *item)
     return size;
 }
 
-/* By position a delay is the business of tier topics; exclusive subscriptions ignore it. */
+/* By position a delay is the business of tier topics; one reader alone gets it at once. */
 static uint64_t
 visible_at(const struct lw_memory_hub *hub, const struct lw_memory_item *item, uint64_t now)
 {
     uint64_t wait = hub->options.fetch_latency_ns;
+    enum lw_memory_sharing sharing = hub->options.sharing;
     bool is_shared = hub->options.mode == LW_MEMORY_INDIVIDUAL &&
-                     hub->options.sharing == LW_MEMORY_SHARED;
+                     (sharing == LW_MEMORY_SHARED || sharing == LW_MEMORY_KEY_SHARED);
     if (is_shared && item->delay_ms > 0) {
         wait += (uint64_t)item->delay_ms * LW_MS;
     }

@@ -49,6 +49,11 @@ struct lw_pulsar_consumer_settings {
     bool allows_out_of_order;
     const struct lw_pulsar_range *ranges; /* sticky */
     size_t range_count;
+    /* A reader: the subscription is forgotten with it, and the topic must be there. */
+    bool is_reader;
+    bool has_start_id; /* begins at this one, which comes too; without: at what is new */
+    struct lw_pulsar_message_id start_id;
+    uint64_t start_seconds_ago;           /* 0: not by time */
     const struct lw_property *properties; /* of the consumer */
     size_t property_count;
     const struct lw_property *subscription_properties;
@@ -106,6 +111,9 @@ struct lw_pulsar_seek_target {
 };
 void lw_pulsar_consumer_seek(struct lw_pulsar_consumer *consumer,
                              const struct lw_pulsar_seek_target *target);
+/* Asks for the topic's last message id; false without a session. */
+bool lw_pulsar_consumer_ask_last(struct lw_pulsar_consumer *consumer,
+                                 struct lw_pulsar_request *request, lw_pulsar_request_fn fn);
 /* Nothing came for so long though permits are out: subscribes again (11 B, liveness). */
 void lw_pulsar_consumer_resubscribe(struct lw_pulsar_consumer *consumer);
 

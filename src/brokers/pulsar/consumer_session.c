@@ -269,6 +269,22 @@ set_lists(const struct lw_pulsar_consumer_settings *options, struct lists *lists
 }
 
 static void
+set_reader(const struct lw_pulsar_consumer_settings *options,
+           struct lw_pulsar_subscribe *subscribe)
+{
+    if (!options->is_reader) {
+        return;
+    }
+    subscribe->durable = false;
+    subscribe->force_topic_creation = false;
+    subscribe->start_message_rollback_duration_sec = options->start_seconds_ago;
+    if (options->has_start_id) {
+        subscribe->start_message_id = options->start_id;
+        subscribe->has |= LW_PULSAR_SUBSCRIBE_HAS_START_MESSAGE_ID;
+    }
+}
+
+static void
 send_subscribe(struct lw_pulsar_consumer *consumer)
 {
     const struct lw_pulsar_consumer_settings *options = consumer->options;
@@ -286,6 +302,7 @@ send_subscribe(struct lw_pulsar_consumer *consumer)
     subscribe->read_compacted = options->reads_compacted;
     subscribe->initial_position = options->initial_position;
     subscribe->replicate_subscription_state = options->replicates_state;
+    set_reader(options, subscribe);
     if (lw_pulsar_consumer_rewinds(consumer)) {
         subscribe->has |= LW_PULSAR_SUBSCRIBE_HAS_CONSUMER_EPOCH;
         subscribe->consumer_epoch = consumer->epoch;
@@ -405,6 +422,22 @@ lw_pulsar_consumer_begin_seek(struct lw_pulsar_consumer *consumer)
         consumer->connection, &consumer->seek, on_sought, "seek",
         consumer->client->options.operation_timeout_ns);
     (void)lw_pulsar_connection_send(consumer->connection, &command);
+}
+
+bool
+lw_pulsar_consumer_ask_last(struct lw_pulsar_consumer *consumer,
+                            struct lw_pulsar_request *request, lw_pulsar_request_fn fn)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_GET_LAST_MESSAGE_ID);
+    if (!lw_pulsar_consumer_has_session(consumer)) {
+        return false;
+    }
+    lw_pulsar_request_cancel(request);
+    command.get_last_message_id.consumer_id = consumer->user.id;
+    command.get_last_message_id.request_id = lw_pulsar_request_begin(
+        consumer->connection, request, fn, "ask for the last message",
+        consumer->client->options.operation_timeout_ns);
+    return lw_pulsar_connection_send(consumer->connection, &command);
 }
 
 /* -- What the broker says -------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite on the broker in memory: by position with both protocols, individually
- * shared and exclusive, with and without latencies. A closed world each time, so that a missing
+ * in four ways, with and without latencies. A closed world each time, so that a missing
  * topic is missing.
  */
 #include "tests/support/test.h"
@@ -70,5 +70,10 @@ main(void)
     failed += run("shared, slow", &options);
     options.sharing = LW_MEMORY_EXCLUSIVE;
     failed += run("exclusive, slow", &options);
+    options.sharing = LW_MEMORY_FAILOVER;
+    failed += run("failover, slow", &options);
+    options.sharing = LW_MEMORY_KEY_SHARED;
+    options.unacked_max = 50;
+    failed += run("by key, slow", &options);
     return failed;
 }
