@@ -16,6 +16,10 @@ enum {
     OPT_WRITEDATA = 10001,
     OPT_URL = 10002,
     OPT_ERRORBUFFER = 10010,
+    OPT_HTTPHEADER = 10023,
+    OPT_CUSTOMREQUEST = 10036,
+    OPT_SSL_VERIFYPEER = 64,
+    OPT_SSL_VERIFYHOST = 81,
     OPT_SSLCERT = 10025,
     OPT_CAINFO = 10065,
     OPT_SSLKEY = 10087,
@@ -53,6 +57,8 @@ struct lw_fetch_library {
     void (*easy_cleanup)(void *easy);
     int (*easy_setopt)(void *easy, int option, ...);
     int (*easy_getinfo)(void *easy, int info, ...);
+    void *(*slist_append)(void *list, const char *line);
+    void (*slist_free_all)(void *list);
     void *(*multi_init)(void);
     int (*multi_cleanup)(void *multi);
     int (*multi_setopt)(void *multi, int option, ...);
@@ -80,6 +86,8 @@ find_all(struct lw_fetch_library *curl)
            find_symbol(handle, "curl_easy_cleanup", &curl->easy_cleanup) &&
            find_symbol(handle, "curl_easy_setopt", &curl->easy_setopt) &&
            find_symbol(handle, "curl_easy_getinfo", &curl->easy_getinfo) &&
+           find_symbol(handle, "curl_slist_append", &curl->slist_append) &&
+           find_symbol(handle, "curl_slist_free_all", &curl->slist_free_all) &&
            find_symbol(handle, "curl_multi_init", &curl->multi_init) &&
            find_symbol(handle, "curl_multi_cleanup", &curl->multi_cleanup) &&
            find_symbol(handle, "curl_multi_setopt", &curl->multi_setopt) &&
@@ -200,6 +208,10 @@ end_request(struct lw_fetch *fetch)
         fetch->library->easy_cleanup(fetch->easy);
         fetch->easy = NULL;
     }
+    if (fetch->headers) {
+        fetch->library->slist_free_all(fetch->headers);
+        fetch->headers = NULL;
+    }
 }
 
 static void
@@ -246,6 +258,30 @@ set_text(struct lw_fetch *fetch, int option, const char *text)
 }
 
 static bool
+set_headers(struct lw_fetch *fetch, const struct lw_fetch_request *request)
+{
+    for (size_t i = 0; i < LW_FETCH_HEADERS_MAX && request->headers[i]; i++) {
+        void *list = fetch->library->slist_append(fetch->headers, request->headers[i]);
+        if (!list) {
+            return false;
+        }
+        fetch->headers = list;
+    }
+    return !fetch->headers ||
+           fetch->library->easy_setopt(fetch->easy, OPT_HTTPHEADER, fetch->headers) == 0;
+}
+
+static bool
+set_trust(struct lw_fetch *fetch, const struct lw_fetch_request *request)
+{
+    int (*set)(void *, int, ...) = fetch->library->easy_setopt;
+    bool any_host = request->allows_any_certificate || request->allows_any_host;
+    return (!request->allows_any_certificate ||
+            set(fetch->easy, OPT_SSL_VERIFYPEER, 0L) == 0) &&
+           (!any_host || set(fetch->easy, OPT_SSL_VERIFYHOST, 0L) == 0);
+}
+
+static bool
 set_options(struct lw_fetch *fetch, const struct lw_fetch_request *request)
 {
     struct lw_fetch_library *curl = fetch->library;
@@ -259,6 +295,8 @@ set_options(struct lw_fetch *fetch, const struct lw_fetch_request *request)
            set_text(fetch, OPT_CAINFO, request->ca_file) &&
            set_text(fetch, OPT_SSLCERT, request->certificate_file) &&
            set_text(fetch, OPT_SSLKEY, request->key_file) &&
+           set_text(fetch, OPT_CUSTOMREQUEST, request->method) && set_headers(fetch, request) &&
+           set_trust(fetch, request) &&
            curl->easy_setopt(fetch->easy, OPT_HTTPAUTH, (long)AUTH_BASIC) == 0 &&
            curl->easy_setopt(fetch->easy, OPT_NOSIGNAL, 1L) == 0 &&
            curl->easy_setopt(fetch->easy, OPT_TIMEOUT_MS, timeout_ms) == 0 &&
@@ -311,10 +349,7 @@ lw_fetch_start(struct lw_fetch *fetch, const struct lw_fetch_request *request, l
     fetch->easy = fetch->library->easy_init();
     if (!fetch->easy || !set_options(fetch, request) ||
         fetch->library->multi_add_handle(fetch->multi, fetch->easy) != 0) {
-        if (fetch->easy) {
-            fetch->library->easy_cleanup(fetch->easy);
-            fetch->easy = NULL;
-        }
+        end_request(fetch);
         fail_start(fetch, "the request could not be made");
     }
 }

@@ -10,17 +10,25 @@
 #include "base/host.h"
 #include "base/text.h"
 
-enum { LW_FETCH_SOCKETS_MAX = 16, LW_FETCH_ANSWER_BYTES_MAX = 1 << 20 };
+enum {
+    LW_FETCH_SOCKETS_MAX = 16,
+    LW_FETCH_HEADERS_MAX = 4,
+    LW_FETCH_ANSWER_BYTES_MAX = 1 << 20
+};
 
 struct lw_fetch_request {
     const char *url;
-    const char *form;     /* sent by POST; NULL: GET */
-    const char *username; /* basic authentication; NULL: none */
+    const char *method;                        /* NULL: POST with a form, GET without */
+    const char *form;                          /* the body; NULL: none */
+    const char *headers[LW_FETCH_HEADERS_MAX]; /* "Name: value"; the first NULL ends them */
+    const char *username;                      /* basic authentication; NULL: none */
     const char *password;
     const char *ca_file;          /* NULL: the system's */
     const char *certificate_file; /* of ours; NULL: none */
     const char *key_file;
-    int64_t timeout_ms; /* 0: ten seconds */
+    bool allows_any_certificate;
+    bool allows_any_host; /* the certificate may be for another one */
+    int64_t timeout_ms;   /* 0: ten seconds */
 };
 
 struct lw_fetch_answer {
@@ -37,7 +45,8 @@ struct lw_fetch {
     struct lw_host *host;
     struct lw_fetch_library *library; /* NULL until first used */
     void *multi;
-    void *easy; /* the request under way, or NULL */
+    void *easy;    /* the request under way, or NULL */
+    void *headers; /* its own */
     struct lw_text answer;
     char error[256];
     struct lw_timer timer;

@@ -373,6 +373,12 @@ lw_loop_host(struct lw_loop *loop)
     return &loop->host;
 }
 
+struct lw_loop *
+lw_loop_of(struct lw_host *host)
+{
+    return host->ops == &loop_ops ? LW_CONTAINER(host, struct lw_loop, host) : NULL;
+}
+
 /* -- Making and ending --------------------------------------------------------------------------- */
 
 static void

@@ -17,6 +17,7 @@ struct lw_loop; /* begins with its host */
 enum lw_status lw_loop_create(uint64_t seed, struct lw_loop **ret_loop);
 void lw_loop_destroy(struct lw_loop *loop); /* NULL is fine; watches must be gone */
 struct lw_host *lw_loop_host(struct lw_loop *loop);
+struct lw_loop *lw_loop_of(struct lw_host *host); /* NULL: not a loop's host */
 /* Turns until lw_loop_stop. Sleeps only when nothing is due. */
 void lw_loop_run(struct lw_loop *loop);
 /* Ends lw_loop_run after this turn; called outside of it, makes the next one return at once. */

@@ -158,6 +158,8 @@ struct lw_pulsar_output { /* owned by who sends; begins as zeros; one per frame 
     size_t head_bytes; /* the connection's */
     /* The last byte is with the kernel (TLS: encrypted). May be NULL. Not called after a close. */
     void (*on_sent)(struct lw_pulsar_output *output);
+    /* The connection ended before that: for freeing the output, nothing else. May be NULL. */
+    void (*on_dropped)(struct lw_pulsar_output *output);
 };
 bool lw_pulsar_connection_send_frame(struct lw_pulsar_connection *connection,
                                      struct lw_bytes head, struct lw_pulsar_output *output);

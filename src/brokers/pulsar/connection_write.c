@@ -493,8 +493,11 @@ lw_pulsar_client_flush(struct lw_pulsar_client *client)
 static void
 forget_outputs(struct lw_list *list)
 {
-    while (lw_list_pop(list) != NULL) {
-        continue;
+    for (struct lw_list *node; (node = lw_list_pop(list)) != NULL;) {
+        struct lw_pulsar_output *output = LW_CONTAINER(node, struct lw_pulsar_output, link);
+        if (output->on_dropped) {
+            output->on_dropped(output);
+        }
     }
 }
 
