@@ -86,6 +86,7 @@ int lw_command_run(struct lw_cli *cli);
 int lw_command_check(struct lw_cli *cli);
 int lw_command_plan(struct lw_cli *cli);
 int lw_command_topics(struct lw_cli *cli);
+int lw_command_init(struct lw_cli *cli);
 int lw_command_demo(struct lw_cli *cli);
 int lw_command_send(struct lw_cli *cli);
 int lw_command_peek(struct lw_cli *cli);

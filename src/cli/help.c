@@ -41,6 +41,13 @@ const struct lw_command lw_commands[] = {
           "source, and the consumed and reply topics with --all.\n",
       .flags = lw_topics_flags,
       .run = lw_command_topics },
+    { .name = "init",
+      .arguments = "[NAME [DIR]]",
+      .summary = "prints a configuration to begin with, or lists them",
+      .details =
+          "With DIR it is written there with its handlers and a README; nothing that exists\n"
+          "is overwritten.\n",
+      .run = lw_command_init },
     { .name = "demo",
       .arguments = "",
       .summary = "six lanes on a broker in memory, with retries and dead letters",

@@ -35,7 +35,7 @@ static const struct lw_broker_ops *(*const brokers[])(void) = {
 #if LW_WITH_KAFKA
     lw_kafka_broker_ops,
 #endif
-#if LW_WITH_PULSAR && defined(LW_PULSAR_IS_WHOLE)
+#if LW_WITH_PULSAR
     lw_pulsar_broker_ops,
 #endif
     lw_memory_broker_ops,
@@ -78,7 +78,7 @@ lw_registry_peek(struct lw_broker *broker, const struct lw_peek *peek,
         return lw_kafka_peek(broker, peek, ret_error);
     }
 #endif
-#if LW_WITH_PULSAR && defined(LW_PULSAR_IS_WHOLE)
+#if LW_WITH_PULSAR
     if (broker->ops == lw_pulsar_broker_ops()) {
         return lw_pulsar_peek(broker, peek, ret_error);
     }
