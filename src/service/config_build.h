@@ -92,6 +92,7 @@ struct lw_config_level {
 };
 
 struct lw_config_family {
+    const struct lw_node *matrix;
     const struct lw_node *maps[LW_FAMILY_LEVELS_MAX];
     struct lw_config_level *levels[LW_FAMILY_LEVELS_MAX];
     size_t counts[LW_FAMILY_LEVELS_MAX];

@@ -215,7 +215,7 @@ bool
 lw_config_family_read(struct lw_config_build *build, const struct lw_node *matrix,
                       struct lw_config_family *ret_family)
 {
-    struct lw_config_family family = { .map_count = 0 };
+    struct lw_config_family family = { .matrix = matrix };
     for (const struct lw_node *map = matrix->first; map; map = map->next) {
         bool is_map = map->row && map->row->type == LW_OPTION_NUMBERS;
         if (is_map && family.map_count == LW_FAMILY_LEVELS_MAX) {

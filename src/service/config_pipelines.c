@@ -115,6 +115,7 @@ struct naming {
     const struct lw_config_broker *broker;
     const char *convention; /* NULL: it has none */
     bool is_retry;
+    const char **id; /* for the topic's canonical name */
 };
 
 /*
@@ -123,8 +124,7 @@ struct naming {
  */
 static const char *
 fill_name(struct lw_config_build *build, const struct lw_config_pipeline *pipeline,
-          const struct lw_config_topic *topic, const char *pattern, const struct naming *naming,
-          const char **ret_id)
+          const struct lw_config_topic *topic, const char *pattern, const struct naming *naming)
 {
     const struct lw_node *given = usable_at(pipeline->node, naming->path);
     const struct lw_node *node = given ? given : topic->node;
@@ -138,8 +138,8 @@ fill_name(struct lw_config_build *build, const struct lw_config_pipeline *pipeli
     if (!name || (topic->is_pattern && strstr(name, "{topic}"))) {
         return name;
     }
-    *ret_id = lw_config_topics_check(build, naming->broker, name, node);
-    return *ret_id ? name : NULL;
+    *naming->id = lw_config_topics_check(build, naming->broker, name, node);
+    return *naming->id ? name : NULL;
 }
 
 static const struct lw_config_broker *
@@ -156,23 +156,22 @@ fill_names(struct lw_config_build *build, struct lw_config_subscription *subscri
     const struct lw_config_pipeline *pipeline = subscription->pipeline;
     const struct lw_config_traits *traits = lw_config_traits(kind_of(pipeline));
     struct lw_subscription_options *options = &subscription->options;
-    struct naming retry = { "retry.topic", pipeline->broker, traits->retry, true };
+    struct naming retry = { "retry.topic", pipeline->broker, traits->retry, true,
+                            &subscription->retry_id };
     struct naming reply = { "reply.topic", other_broker(build, pipeline, options->reply.broker),
-                            NULL, false };
+                            NULL, false, &subscription->reply_id };
     struct naming dead = { "dead_letter.topic",
                            other_broker(build, pipeline, options->dead_letter.broker),
-                           traits->dead_letter, false };
-    options->retry.topic = fill_name(build, pipeline, topic, options->retry.topic, &retry,
-                                     &subscription->retry_id);
-    options->reply.topic = fill_name(build, pipeline, topic, options->reply.topic, &reply,
-                                     &subscription->reply_id);
+                           traits->dead_letter, false, &subscription->dead_letter_id };
+    options->retry.topic = fill_name(build, pipeline, topic, options->retry.topic, &retry);
+    options->reply.topic = fill_name(build, pipeline, topic, options->reply.topic, &reply);
     if (options->dead_letter.is_off) {
         return;
     }
     bool is_given = options->dead_letter.topic != NULL;
     subscription->dead_letter_topic = fill_name(
         build, pipeline, topic, is_given ? options->dead_letter.topic : traits->dead_letter,
-        &dead, &subscription->dead_letter_id);
+        &dead);
     options->dead_letter.topic = is_given ? subscription->dead_letter_topic : NULL;
 }
 

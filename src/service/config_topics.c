@@ -269,9 +269,10 @@ choose_levels(const struct lw_config_family *family, size_t index,
 
 static bool
 make_member(struct lw_config_build *build, const struct lw_config_broker *broker,
-            const struct lw_config_family *family, const struct lw_node *matrix, size_t index,
+            const struct lw_config_family *family, size_t index,
             struct lw_config_topic *ret_topic)
 {
+    const struct lw_node *matrix = family->matrix;
     const struct lw_node *name = lw_node_child(matrix, "name");
     struct lw_config_topic topic = { .node = matrix };
     int64_t priority = choose_levels(family, index, &topic);
@@ -306,7 +307,7 @@ expand_matrix(struct lw_config_build *build, const struct lw_config_broker *brok
     struct lw_config_topic *topics = lw_config_arena_array(build->arena, total,
                                                            sizeof(topics[0]));
     for (size_t i = 0; topics && i < total; i++) {
-        if (!make_member(build, broker, &family, matrix, i, &topics[i])) {
+        if (!make_member(build, broker, &family, i, &topics[i])) {
             return NULL;
         }
         (*ret_count)++;

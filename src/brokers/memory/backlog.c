@@ -219,6 +219,7 @@ static void
 take_back(struct lw_memory_entry *entry)
 {
     struct lw_memory_slot *slot = entry->slot;
+    lw_assert(slot);
     lw_list_remove(&entry->out);
     entry->slot = NULL;
     slot->unacked--;
@@ -306,7 +307,20 @@ may_read_ahead(const struct lw_memory_backlog *backlog)
     return !backlog->keys || backlog->keys->waiting < LW_MEMORY_KEYS_AHEAD;
 }
 
-/* The next that was never delivered; delayed ones and those of other slots are set aside. */
+/* To the slot, when it may have it now; delayed ones and those of other slots are set aside. */
+static void
+send_or_keep(struct lw_memory_entry *entry, struct lw_memory_slot *slot, uint64_t now)
+{
+    if (entry->record->visible_at > now) {
+        wait_until(entry, entry->record->visible_at, now);
+    } else if (may_go(entry->backlog, entry, slot)) {
+        lw_memory_entry_send(entry, slot);
+    } else {
+        wait_until(entry, 0, now);
+    }
+}
+
+/* The next that was never delivered. */
 static bool
 send_new(struct lw_memory_backlog *backlog, struct lw_memory_slot *slot, uint64_t now)
 {
@@ -316,14 +330,7 @@ send_new(struct lw_memory_backlog *backlog, struct lw_memory_slot *slot, uint64_
            read_entries(backlog, now, &entries)) {
         struct lw_list *node;
         while ((node = lw_list_pop(&entries)) != NULL) {
-            struct lw_memory_entry *entry = LW_CONTAINER(node, struct lw_memory_entry, out);
-            if (entry->record->visible_at > now) {
-                wait_until(entry, entry->record->visible_at, now);
-            } else if (may_go(backlog, entry, slot)) {
-                lw_memory_entry_send(entry, slot);
-            } else {
-                wait_until(entry, 0, now);
-            }
+            send_or_keep(LW_CONTAINER(node, struct lw_memory_entry, out), slot, now);
         }
     }
     return !lw_list_is_empty(&slot->sent);

@@ -64,6 +64,14 @@ struct peeker {
 
 /* -- Turning -------------------------------------------------------------------------------------- */
 
+static void
+take_event(struct peeker *peeker, const struct lw_event *event)
+{
+    if (event->kind == LW_EVENT_BROKER_DOWN && event->error) {
+        peeker->error = *event->error;
+    }
+}
+
 /* The broker says why nothing can be reached by an event. */
 static void
 take_events(struct peeker *peeker)
@@ -73,9 +81,7 @@ take_events(struct peeker *peeker)
     do {
         count = lw_events_take(&peeker->broker->events, events, BATCH);
         for (size_t i = 0; i < count; i++) {
-            if (events[i].kind == LW_EVENT_BROKER_DOWN && events[i].error) {
-                peeker->error = *events[i].error;
-            }
+            take_event(peeker, &events[i]);
         }
     } while (count == BATCH);
 }
@@ -239,7 +245,7 @@ set_settings(struct part *part)
         .ack_group_ns = IDLE_NS / 4,
         .chunked_pending_max = 10,
         .chunked_bytes_max = CHUNKS_BYTES,
-        .chunk_expiry_ns = EXPIRY_S * 1000 * LW_MS,
+        .chunk_expiry_ns = (uint64_t)EXPIRY_S * 1000 * LW_MS,
         .uncompressed_bytes_max = CHUNKS_BYTES,
     };
 }
@@ -371,31 +377,47 @@ is_all_begun(const struct peeker *peeker)
     return true;
 }
 
+/* One turn's yield of every part; false when enough was shown. */
+static bool
+read_parts(struct peeker *peeker, size_t *ret_shown)
+{
+    for (uint32_t i = 0; i < peeker->count; i++) {
+        if (!read_part(&peeker->parts[i], ret_shown)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Nothing came for a while: is that the end? */
+static bool
+is_over(struct peeker *peeker, bool is_idle)
+{
+    const struct lw_peek *peek = peeker->peek;
+    bool is_end = peek->stops_at_end && is_all_ended(peeker, is_idle);
+    return is_end || (is_idle && peek->on_idle && !peek->on_idle(peek->user));
+}
+
 static enum lw_status
 read_all(struct peeker *peeker, struct lw_error *ret_error)
 {
-    const struct lw_peek *peek = peeker->peek;
-    uint64_t deadline = peeker->host->now + (uint64_t)peek->timeout_ms * LW_MS;
-    uint64_t idle_at = peeker->host->now + IDLE_NS;
+    const struct lw_host *host = peeker->host;
+    uint64_t deadline = host->now + (uint64_t)peeker->peek->timeout_ms * LW_MS;
+    uint64_t idle_at = host->now + IDLE_NS;
     for (;;) {
         size_t shown = 0;
         turn(peeker, idle_at);
-        for (uint32_t i = 0; i < peeker->count; i++) {
-            if (!read_part(&peeker->parts[i], &shown)) {
-                return LW_STATUS_OK;
-            }
+        if (!read_parts(peeker, &shown)) {
+            return LW_STATUS_OK;
         }
-        if (peeker->is_failed || (!is_all_begun(peeker) && peeker->host->now >= deadline)) {
+        if (peeker->is_failed || (host->now >= deadline && !is_all_begun(peeker))) {
             return unanswered(peeker, ret_error);
         }
-        bool is_idle = shown == 0 && peeker->host->now >= idle_at;
-        if (peek->stops_at_end && is_all_ended(peeker, is_idle)) {
+        bool is_idle = shown == 0 && host->now >= idle_at;
+        if (is_over(peeker, is_idle)) {
             return LW_STATUS_OK;
         }
-        if (is_idle && peek->on_idle && !peek->on_idle(peek->user)) {
-            return LW_STATUS_OK;
-        }
-        idle_at = is_idle || shown > 0 ? peeker->host->now + IDLE_NS : idle_at;
+        idle_at = is_idle || shown > 0 ? host->now + IDLE_NS : idle_at;
     }
 }
 

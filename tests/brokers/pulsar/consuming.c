@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source's part: demand, receive, settle, release.
+ * A consumer of ours in a test, against the embedded broker: the part that a source plays for it
+ * in the service. It asks for messages, takes them, settles and gives them back, and turns both
+ * loops until what a test waits for has come.
  */
 #include "tests/support/test.h"
 

@@ -131,8 +131,8 @@ talk_send(struct talk *talk, struct talker *talker, const struct lw_pulsar_comma
 static bool
 take_frame(struct talker *talker)
 {
-    struct lw_pulsar_scan scan =
-        lw_pulsar_frame_scan(talker->in + talker->used, talker->size - talker->used, TALK_BYTES);
+    struct lw_pulsar_scan scan = lw_pulsar_frame_scan(talker->in + talker->used,
+                                                      talker->size - talker->used, TALK_BYTES);
     if (scan.state != LW_PULSAR_SCAN_FRAME) {
         return false;
     }

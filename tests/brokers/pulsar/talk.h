@@ -36,8 +36,8 @@ void talk_destroy(struct talk *talk);
 struct talker *talk_dial(struct talk *talk, int number, int member);
 /* Connects to member 0, CONNECT, CONNECTED. */
 struct talker *talk_join(struct talk *talk, int number);
-void talk_send(struct talk *talk, struct talker *talker,
-               const struct lw_pulsar_command *command);
+void
+talk_send(struct talk *talk, struct talker *talker, const struct lw_pulsar_command *command);
 void talk_send_bytes(struct talk *talk, struct talker *talker, const void *data, size_t size);
 /* The next command, which must be of that type. */
 const struct lw_pulsar_command *

@@ -189,8 +189,8 @@ check_seek(struct talk *talk, struct lw_pulsar_command seek, uint64_t expected)
     struct talker *talker = &talk->talkers[0];
     uint64_t entries[256] = { 0 };
     talk_send(talk, talker, &seek);
-    const struct lw_pulsar_command *closed =
-        talk_expect(talk, talker, LW_PULSAR_CLOSE_CONSUMER);
+    const struct lw_pulsar_command *closed = talk_expect(talk, talker,
+                                                         LW_PULSAR_CLOSE_CONSUMER);
     assert_true(closed->close_consumer.request_id == LW_PULSAR_NO_REQUEST);
     assert_int_equal(talk_expect(talk, talker, LW_PULSAR_SUCCESS)->success.request_id, 5);
     consume(talk, SHARED, 100);
@@ -244,8 +244,8 @@ the_last_id_tells_the_last_member_of_a_batch(void **state)
     struct lw_pulsar_command ask = lw_pulsar_command_of(LW_PULSAR_GET_LAST_MESSAGE_ID);
     ask.get_last_message_id.consumer_id = 1;
     talk_send(talk, talker, &ask);
-    const struct lw_pulsar_command *answer =
-        talk_expect(talk, talker, LW_PULSAR_GET_LAST_MESSAGE_ID_RESPONSE);
+    const struct lw_pulsar_command *answer = talk_expect(
+        talk, talker, LW_PULSAR_GET_LAST_MESSAGE_ID_RESPONSE);
     assert_true(answer->get_last_message_id_response.last_message_id.ledger == UINT64_MAX);
     talk_fill(talk, 2, 10, NULL);
     talk_send(talk, talker, &ask);
@@ -278,8 +278,8 @@ ids_of_before_an_unload_are_still_good(void **state)
 static void
 expect_change(struct talk *talk, int number, bool is_active)
 {
-    const struct lw_pulsar_command *command =
-        talk_expect(talk, &talk->talkers[number], LW_PULSAR_ACTIVE_CONSUMER_CHANGE);
+    const struct lw_pulsar_command *command = talk_expect(talk, &talk->talkers[number],
+                                                          LW_PULSAR_ACTIVE_CONSUMER_CHANGE);
     assert_int_equal(command->active_consumer_change.is_active, is_active);
 }
 

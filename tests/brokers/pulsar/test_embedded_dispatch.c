@@ -326,8 +326,8 @@ static void
 unreadable_metadata_is_passed_over(void **state)
 {
     struct talk *talk = *state;
-    static const uint8_t send[] = { 0, 0, 0, 23, 0, 0, 0, 8, 0x08, 6, 0x32, 4, 0x08, 1,
-                                    0x10, 0, 0, 0, 0, 5, 1, 2, 3, 4, 5, 'x', 'y' };
+    static const uint8_t send[] = { 0,    0, 0, 23, 0, 0, 0, 8, 0x08, 6, 0x32, 4,   0x08, 1,
+                                    0x10, 0, 0, 0,  0, 5, 1, 2, 3,    4, 5,    'x', 'y' };
     uint64_t entries[256];
     struct talker *talker = &talk->talkers[0];
     talk_produce(talk, talker, 1, "p");

@@ -106,8 +106,8 @@ static void
 what_a_client_must_not_do_ends_its_connection(void **state)
 {
     struct talk *talk = *state;
-    static const uint8_t unknown[] = { 0, 0, 0, 11, 0, 0, 0, 7, 0x08, 0xe7, 0x07,
-                                       0xba, 0x3e, 0x01, 0 };
+    static const uint8_t unknown[] = { 0,    0,    0,    11,   0,    0,    0, 7,
+                                       0x08, 0xe7, 0x07, 0xba, 0x3e, 0x01, 0 };
     struct talker *talker = talk_dial(talk, 1, 0);
     struct lw_pulsar_command early = talk_subscribe_command(LW_PULSAR_SUB_SHARED, 1, "x");
     talk_send(talk, talker, &early);
@@ -232,8 +232,10 @@ partitions_grow_with_their_subscriptions(void **state)
     assert_true(embedded_subscription(talk->broker, "p-partition-3", "s", &info));
     assert_int_equal(partitions_of(talk, "p-partition-9"), 1000 + LW_PULSAR_TOPIC_NOT_FOUND);
     assert_int_equal(partitions_of(talk, "a/b/c/d"), 1000 + LW_PULSAR_INVALID_TOPIC_NAME);
-    talk_send(talk, &talk->talkers[0], &(struct lw_pulsar_command){
-        .type = LW_PULSAR_PRODUCER, .producer = { .topic = text("p"), .producer_id = 1 } });
+    talk_send(
+        talk, &talk->talkers[0],
+        &(struct lw_pulsar_command){ .type = LW_PULSAR_PRODUCER,
+                                     .producer = { .topic = text("p"), .producer_id = 1 } });
     assert_int_equal(talk_expect(talk, &talk->talkers[0], LW_PULSAR_ERROR)->error.error,
                      LW_PULSAR_NOT_ALLOWED);
 }
@@ -248,8 +250,8 @@ a_watcher_hears_of_topics_that_come_and_go(void **state)
     watch.watch_topic_list.namespace_name = text("public/default");
     watch.watch_topic_list.topics_pattern = text("public/default/w-.*");
     talk_send(talk, talker, &watch);
-    const struct lw_pulsar_command *it =
-        talk_expect(talk, talker, LW_PULSAR_WATCH_TOPIC_LIST_SUCCESS);
+    const struct lw_pulsar_command *it = talk_expect(talk, talker,
+                                                     LW_PULSAR_WATCH_TOPIC_LIST_SUCCESS);
     assert_int_equal(it->watch_topic_list_success.topics.count, 0);
     assert_true(lw_text_is_equal(it->watch_topic_list_success.topics_hash, "00000000"));
     embedded_create_topic(talk->broker, "other");
@@ -533,8 +535,8 @@ a_smaller_limit_holds_from_the_next_handshake(void **state)
     struct talker *talker = talk_dial(talk, 1, 0);
     struct lw_pulsar_command hello = talk_connect_command();
     talk_send(talk, talker, &hello);
-    assert_int_equal(
-        talk_expect(talk, talker, LW_PULSAR_CONNECTED)->connected.max_message_size, 1000);
+    assert_int_equal(talk_expect(talk, talker, LW_PULSAR_CONNECTED)->connected.max_message_size,
+                     1000);
     static const uint8_t large[] = { 0, 0, 64, 0 };
     talk_send_bytes(talk, talker, large, sizeof large);
     talk_expect_end(talk, talker);

@@ -126,17 +126,17 @@ a_ring_is_divided_as_by_a_real_broker(void **state)
         uint32_t start;
         uint32_t end;
     } ranges[] = {
-        { 0, 629, 1031 },     { 0, 1508, 1726 },   { 0, 1767, 1870 }, { 0, 64608, 64838 },
-        { 1, 1382, 1424 },    { 1, 1909, 2082 },   { 1, 2457, 2830 }, { 1, 64386, 64399 },
-        { 2, 1, 122 },        { 2, 1161, 1381 },   { 2, 1425, 1507 }, { 2, 65494, 65535 },
-        { 3, 123, 628 },      { 3, 1032, 1160 },   { 3, 1727, 1766 }, { 3, 65303, 65493 },
+        { 0, 629, 1031 },  { 0, 1508, 1726 }, { 0, 1767, 1870 }, { 0, 64608, 64838 },
+        { 1, 1382, 1424 }, { 1, 1909, 2082 }, { 1, 2457, 2830 }, { 1, 64386, 64399 },
+        { 2, 1, 122 },     { 2, 1161, 1381 }, { 2, 1425, 1507 }, { 2, 65494, 65535 },
+        { 3, 123, 628 },   { 3, 1032, 1160 }, { 3, 1727, 1766 }, { 3, 65303, 65493 },
     };
     for (uint64_t i = 0; i < 4; i++) {
         talk_subscribe(talk, &talk->talkers[0], KEY_SHARED, i, names[i]);
     }
     const struct embedded_topic *topic = embedded_topic_find(talk->broker, "t");
-    const struct embedded_subscription *subscription =
-        embedded_subscription_find(topic, text("s"));
+    const struct embedded_subscription *subscription = embedded_subscription_find(topic,
+                                                                                  text("s"));
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         uint64_t id = (uint64_t)ranges[i].consumer;
         assert_int_equal(embedded_slot_owner(subscription, ranges[i].start)->id, id);

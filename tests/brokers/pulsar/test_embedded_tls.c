@@ -58,9 +58,9 @@ dials(bool wants_client, bool has_client)
     world_init(world, "pulsar+ssl://127.0.0.1:1", &client);
     struct embedded *broker = embedded_create(world->host, &settings);
     lw_pulsar_address_deinit(&world->client.address);
-    assert_int_equal(lw_pulsar_address_parse(embedded_tls_url(broker, 0),
-                                             &world->client.address, &error),
-                     LW_STATUS_OK);
+    assert_int_equal(
+        lw_pulsar_address_parse(embedded_tls_url(broker, 0), &world->client.address, &error),
+        LW_STATUS_OK);
     world_dial(world);
     world_until(world, world_is_dialled, world);
     bool is_connected = world->connection != NULL;

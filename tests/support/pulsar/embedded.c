@@ -218,8 +218,8 @@ member_open(struct embedded_member *member)
     snprintf(member->url, sizeof member->url, "pulsar://127.0.0.1:%u", member->port);
     if (broker->tls != NULL) {
         member->tls_fd = listen_at(&member->tls_port);
-        member->tls_watch =
-            host->ops->watch(host, member->tls_fd, LW_READABLE, on_listener, member);
+        member->tls_watch = host->ops->watch(host, member->tls_fd, LW_READABLE, on_listener,
+                                             member);
         lw_assert(member->tls_watch != NULL);
         snprintf(member->tls_url, sizeof member->tls_url, "pulsar+ssl://127.0.0.1:%u",
                  member->tls_port);
@@ -307,8 +307,10 @@ make_tls(const struct embedded_settings *settings)
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     lw_assert(ctx != NULL);
     bool is_fine = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-                   SSL_CTX_use_certificate_chain_file(ctx, settings->tls_certificate_file) == 1 &&
-                   SSL_CTX_use_PrivateKey_file(ctx, settings->tls_key_file, SSL_FILETYPE_PEM) == 1;
+                   SSL_CTX_use_certificate_chain_file(ctx, settings->tls_certificate_file) ==
+                       1 &&
+                   SSL_CTX_use_PrivateKey_file(ctx, settings->tls_key_file, SSL_FILETYPE_PEM) ==
+                       1;
     if (is_fine && settings->tls_trust_file != NULL) {
         is_fine = SSL_CTX_load_verify_locations(ctx, settings->tls_trust_file, NULL) == 1;
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -329,9 +331,9 @@ embedded_create(struct lw_host *host, const struct embedded_settings *settings)
     broker->settings = *settings;
     lw_timer_init(&broker->timer, on_timer);
     lw_deferred_init(&broker->work, work);
-    struct lw_list *lists[] = { &broker->alarms, &broker->sessions, &broker->topics,
-                                &broker->partitioned, &broker->ready, &broker->contests,
-                                &broker->late, &broker->rules };
+    struct lw_list *lists[] = { &broker->alarms,      &broker->sessions, &broker->topics,
+                                &broker->partitioned, &broker->ready,    &broker->contests,
+                                &broker->late,        &broker->rules };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         lw_list_init(lists[i]);
     }

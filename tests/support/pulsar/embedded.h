@@ -21,10 +21,10 @@ struct embedded;
 struct embedded_settings {
     uint16_t port;            /* of member 0; 0: a free one */
     int32_t max_message_size; /* 5 MiB; what the next CONNECTED says */
-    bool proxy_flag;          /* proxy_through_service_url in LOOKUP answers, as standalone: true */
-    bool needs_lookup;        /* PRODUCER and SUBSCRIBE want a LOOKUP since start or unload: true */
-    bool creates_topics;      /* true */
-    bool is_batch_index_ack;  /* true */
+    bool proxy_flag;     /* proxy_through_service_url in LOOKUP answers, as standalone: true */
+    bool needs_lookup;   /* PRODUCER and SUBSCRIBE want a LOOKUP since start or unload: true */
+    bool creates_topics; /* true */
+    bool is_batch_index_ack; /* true */
     bool is_deduplicating;
     bool has_entry_metadata;   /* 0x0e02 to clients that announce it */
     bool has_topic_watchers;   /* true */
@@ -43,14 +43,16 @@ struct embedded_settings {
     bool challenges_first;     /* AUTH_CHALLENGE before CONNECTED */
     const char *auth_method;   /* NULL: everybody may come; "token", "basic" */
     const char *auth_data;     /* the token, or "user:password" */
-    const char *tls_certificate_file; /* PEM; with a key: every member listens for TLS as well */
+    const char
+        *tls_certificate_file; /* PEM; with a key: every member listens for TLS as well */
     const char *tls_key_file;
     const char *tls_trust_file; /* clients must have a certificate signed by these */
 };
 
 void embedded_settings_init(struct embedded_settings *settings);
 /* Listens on 127.0.0.1 at once. Settings (and texts in them) are copied as they are. */
-struct embedded *embedded_create(struct lw_host *host, const struct embedded_settings *settings);
+struct embedded *
+embedded_create(struct lw_host *host, const struct embedded_settings *settings);
 void embedded_destroy(struct embedded *broker); /* NULL is fine */
 struct embedded_settings *embedded_settings(struct embedded *broker);
 /* Moves the broker's clock ahead and does what became due. */
@@ -143,8 +145,8 @@ struct embedded_fault {
 void embedded_add_fault(struct embedded *broker, const struct embedded_fault *fault);
 void embedded_clear_faults(struct embedded *broker); /* silence and stopped reading too */
 uint32_t embedded_faults_left(const struct embedded *broker);
-void embedded_drop_all(struct embedded *broker);  /* connections, at once */
-void embedded_restart(struct embedded *broker);   /* that, and redelivery counts are forgotten */
+void embedded_drop_all(struct embedded *broker); /* connections, at once */
+void embedded_restart(struct embedded *broker);  /* that, and redelivery counts are forgotten */
 void embedded_challenge(struct embedded *broker); /* AUTH_CHALLENGE on every connection */
 
 /* -- What happened ------------------------------------------------------------------------------ */
@@ -158,16 +160,17 @@ struct embedded_counts {
     uint64_t bytes_out;
     uint64_t connections; /* ever accepted */
     uint64_t messages_stored;
-    uint64_t messages_sent;    /* members of batches counted as charged */
-    uint64_t permits_granted;  /* sum of all FLOWs */
-    int64_t permits_max;       /* the most that one consumer had at a time */
-    int64_t overdrawn_min;     /* the least (negative: batches) */
+    uint64_t messages_sent;   /* members of batches counted as charged */
+    uint64_t permits_granted; /* sum of all FLOWs */
+    int64_t permits_max;      /* the most that one consumer had at a time */
+    int64_t overdrawn_min;    /* the least (negative: batches) */
     uint64_t ack_commands;
     uint64_t acked_ids;
     uint64_t acks_strange;    /* of an id that was not pending at that consumer */
     uint64_t acks_invalid[5]; /* by LW_PULSAR_INVALID_ */
     uint64_t redelivered;     /* entries asked back, one by one or by all */
-    uint64_t violations;      /* an id acknowledged twice in one connection and epoch, and the like */
+    uint64_t
+        violations; /* an id acknowledged twice in one connection and epoch, and the like */
     uint64_t protocol_errors; /* connections closed for what the client did */
     char first_violation[160];
     char last_error[160]; /* the reason of the last protocol error */

@@ -134,8 +134,7 @@ ack_ids(struct embedded_consumer *consumer, const struct lw_pulsar_ack *ack)
     bool is_cumulative = ack->ack_type == LW_PULSAR_ACK_CUMULATIVE;
     struct lw_pulsar_walk walk = lw_pulsar_list_walk(&ack->message_ids);
     struct lw_pulsar_message_id id;
-    if (is_cumulative &&
-        (is_by_entry(consumer->subscription) || ack->message_ids.count != 1)) {
+    if (is_cumulative && (is_by_entry(consumer->subscription) || ack->message_ids.count != 1)) {
         blame(consumer, 0, "a cumulative acknowledgement without effect");
         return;
     }

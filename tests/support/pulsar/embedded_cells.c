@@ -16,8 +16,8 @@ embedded_cells_cover(struct embedded_subscription *subscription, uint64_t count)
     while (capacity < count) {
         capacity *= 2;
     }
-    subscription->cells =
-        embedded_bigger(subscription->cells, capacity, sizeof *subscription->cells);
+    subscription->cells = embedded_bigger(subscription->cells, capacity,
+                                          sizeof *subscription->cells);
     memset(subscription->cells + subscription->capacity, 0,
            (size_t)(capacity - subscription->capacity) * sizeof *subscription->cells);
     subscription->capacity = capacity;
@@ -48,8 +48,8 @@ int32_t
 embedded_cell_left(const struct embedded_subscription *subscription, uint64_t number)
 {
     int32_t messages = embedded_entry_at(subscription->topic, number)->messages;
-    const uint64_t *set =
-        number < subscription->capacity ? subscription->cells[number].set : NULL;
+    const uint64_t *set = number < subscription->capacity ? subscription->cells[number].set
+                                                          : NULL;
     if (set == NULL) {
         return messages;
     }

@@ -26,7 +26,8 @@ rest_for(const struct embedded_session *session, const struct embedded_entry *en
 
 /* The block 0x0e02 with time and index; returns its size, 0 for none. */
 static size_t
-entry_metadata(const struct embedded_session *session, uint64_t index, uint8_t *out, size_t size)
+entry_metadata(const struct embedded_session *session, uint64_t index, uint8_t *out,
+               size_t size)
 {
     bool wants = session->broker->settings.has_entry_metadata &&
                  session->version >= VERSION_OF_ENTRY_METADATA &&
@@ -143,8 +144,8 @@ send_entry(struct embedded_consumer *consumer, uint64_t number)
 void
 embedded_on_delay_alarm(struct embedded_alarm *alarm)
 {
-    struct embedded_subscription *subscription =
-        LW_CONTAINER(alarm, struct embedded_subscription, delay_alarm);
+    struct embedded_subscription *subscription = LW_CONTAINER(
+        alarm, struct embedded_subscription, delay_alarm);
     struct embedded *broker = subscription->topic->broker;
     int64_t now_ms = embedded_now_ms(broker);
     int64_t next_ms = INT64_MAX;
@@ -262,8 +263,8 @@ next_consumer(struct embedded_subscription *subscription)
         if (node == head) {
             continue;
         }
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         if (may_get(consumer) && (best == NULL || consumer->priority < best->priority)) {
             best = consumer;
         }
@@ -332,11 +333,13 @@ static void
 dispatch_single(struct embedded_subscription *subscription)
 {
     struct lw_list *first = lw_list_first(&subscription->consumers);
-    struct embedded_consumer *consumer =
-        subscription->type == LW_PULSAR_SUB_FAILOVER
-            ? embedded_consumer_of(subscription, subscription->active)
-        : first == NULL ? NULL
-                        : LW_CONTAINER(first, struct embedded_consumer, in_subscription);
+    struct embedded_consumer *consumer = subscription->type == LW_PULSAR_SUB_FAILOVER
+                                             ? embedded_consumer_of(subscription,
+                                                                    subscription->active)
+                                         : first == NULL
+                                             ? NULL
+                                             : LW_CONTAINER(first, struct embedded_consumer,
+                                                            in_subscription);
     while (consumer != NULL && may_get(consumer)) {
         int64_t quota = subscription->topic->broker->settings.read_batch;
         quota = consumer->permits < quota ? consumer->permits : quota;
@@ -359,8 +362,8 @@ start_round(struct embedded_subscription *subscription)
     bool is_any = false;
     for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
          node = node->next) {
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         consumer->quota = !may_get(consumer)          ? 0
                           : consumer->permits < batch ? consumer->permits
                                                       : batch;
@@ -376,8 +379,8 @@ send_by_key(struct embedded_subscription *subscription, uint64_t number)
 {
     const struct embedded_entry *entry = embedded_entry_at(subscription->topic, number);
     struct embedded_slot *slot = &subscription->slots[embedded_entry_slot(subscription, entry)];
-    struct embedded_consumer *owner =
-        embedded_slot_owner(subscription, embedded_entry_slot(subscription, entry));
+    struct embedded_consumer *owner = embedded_slot_owner(
+        subscription, embedded_entry_slot(subscription, entry));
     bool drains = owner != NULL && slot->pending > 0 && slot->owner != owner->serial &&
                   !subscription->is_unordered;
     bool is_blocked = slot->blocked == subscription->pass || owner == NULL || drains ||
@@ -395,8 +398,8 @@ send_by_key(struct embedded_subscription *subscription, uint64_t number)
 static bool
 has_quota(const struct embedded_subscription *subscription)
 {
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
         if (LW_CONTAINER_CONST(node, struct embedded_consumer, in_subscription)->quota > 0) {
             return true;
         }
@@ -433,11 +436,11 @@ tell_end(struct embedded_subscription *subscription)
     }
     for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
          node = node->next) {
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         if (consumer->has_flowed && !consumer->was_told_end) {
-            struct lw_pulsar_command command =
-                lw_pulsar_command_of(LW_PULSAR_REACHED_END_OF_TOPIC);
+            struct lw_pulsar_command command = lw_pulsar_command_of(
+                LW_PULSAR_REACHED_END_OF_TOPIC);
             command.reached_end_of_topic.consumer_id = consumer->id;
             consumer->was_told_end = true;
             embedded_reply(consumer->session, &command);
@@ -491,8 +494,8 @@ embedded_pass_on(struct embedded_topic *topic, struct embedded_entry *entry)
 {
     for (struct lw_list *node = topic->subscriptions.next; node != &topic->subscriptions;
          node = node->next) {
-        struct embedded_subscription *subscription =
-            LW_CONTAINER(node, struct embedded_subscription, link);
+        struct embedded_subscription *subscription = LW_CONTAINER(
+            node, struct embedded_subscription, link);
         struct embedded_consumer *consumer = next_consumer(subscription);
         if (consumer == NULL || !entry->is_readable) {
             continue;

@@ -22,10 +22,10 @@ static uint32_t
 best_of(const struct embedded_subscription *subscription, struct embedded_consumer **out)
 {
     uint32_t count = 0;
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         if (count > 0 && consumer->priority < out[0]->priority) {
             count = 0;
         }
@@ -66,8 +66,8 @@ embedded_failover_choose(const struct embedded_subscription *subscription)
 {
     struct embedded_consumer *consumers[64];
     uint32_t total = 0;
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
         total++;
     }
     lw_assert(total <= 64);
@@ -122,8 +122,8 @@ embedded_failover_changed(struct embedded_subscription *subscription)
 void
 embedded_on_failover_alarm(struct embedded_alarm *alarm)
 {
-    struct embedded_subscription *subscription =
-        LW_CONTAINER(alarm, struct embedded_subscription, failover_alarm);
+    struct embedded_subscription *subscription = LW_CONTAINER(
+        alarm, struct embedded_subscription, failover_alarm);
     const struct embedded_consumer *chosen = embedded_failover_choose(subscription);
     if (chosen == NULL) {
         return;
@@ -132,8 +132,8 @@ embedded_on_failover_alarm(struct embedded_alarm *alarm)
     embedded_cells_rewind(subscription, false);
     for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
          node = node->next) {
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         tell(consumer, consumer == chosen);
     }
     embedded_want_dispatch(subscription);

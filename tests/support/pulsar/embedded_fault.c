@@ -46,8 +46,7 @@ uint32_t
 embedded_faults_left(const struct embedded *broker)
 {
     uint32_t count = 0;
-    for (struct lw_list *node = broker->rules.next; node != &broker->rules;
-         node = node->next) {
+    for (struct lw_list *node = broker->rules.next; node != &broker->rules; node = node->next) {
         count += LW_CONTAINER_CONST(node, struct embedded_rule, link)->left > 0 ? 1 : 0;
     }
     return count;
@@ -102,8 +101,8 @@ static void
 refuse_partitions(struct embedded_session *session, uint64_t request_id, int32_t error,
                   struct lw_bytes text)
 {
-    struct lw_pulsar_command answer =
-        lw_pulsar_command_of(LW_PULSAR_PARTITIONED_METADATA_RESPONSE);
+    struct lw_pulsar_command answer = lw_pulsar_command_of(
+        LW_PULSAR_PARTITIONED_METADATA_RESPONSE);
     answer.partitioned_metadata_response.request_id = request_id;
     answer.partitioned_metadata_response.response = LW_PULSAR_PARTITIONED_FAILED;
     answer.partitioned_metadata_response.error = error;

@@ -38,7 +38,8 @@ embedded_hash(struct lw_bytes key)
     uint32_t tail = 0;
     size_t blocks = key.size / 4;
     for (size_t i = 0; i < blocks; i++, at += 4) {
-        uint32_t k = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        uint32_t k = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                     (uint32_t)at[3] << 24;
         h = rotate(h ^ scramble(k), 13) * 5 + 0xe6546b64u;
     }
     for (size_t i = key.size % 4; i > 0; i--) {
@@ -111,10 +112,9 @@ embedded_key_hash(const struct lw_pulsar_metadata *metadata)
     if (metadata->partition_key.data != NULL) {
         return embedded_hash(metadata->partition_key);
     }
-    int size = snprintf((char *)scratch, sizeof scratch, "%.*s-%llu",
-                        (int)metadata->producer_name.size,
-                        (const char *)metadata->producer_name.data,
-                        (unsigned long long)metadata->sequence_id);
+    int size = snprintf(
+        (char *)scratch, sizeof scratch, "%.*s-%llu", (int)metadata->producer_name.size,
+        (const char *)metadata->producer_name.data, (unsigned long long)metadata->sequence_id);
     return embedded_hash((struct lw_bytes){ scratch, (size_t)size });
 }
 
@@ -143,8 +143,8 @@ add_points(struct embedded_subscription *subscription, const struct embedded_con
 {
     char text[EMBEDDED_NAME_BYTES + 32];
     for (int i = 0; i < POINTS; i++) {
-        int size = snprintf(text, sizeof text, "%s%c%u%c%d", consumer->name, 0,
-                            consumer->index, 0, i);
+        int size = snprintf(text, sizeof text, "%s%c%u%c%d", consumer->name, 0, consumer->index,
+                            0, i);
         subscription->ring[subscription->ring_count++] = (struct embedded_ring_point){
             .hash = embedded_slot_divided((struct lw_bytes){ text, (size_t)size }),
             .serial = consumer->serial,
@@ -168,7 +168,8 @@ embedded_ring_make(struct embedded_subscription *subscription)
         add_points(subscription, LW_CONTAINER(node, struct embedded_consumer, in_subscription));
     }
     if (subscription->ring_count > 0) {
-        qsort(subscription->ring, subscription->ring_count, sizeof *subscription->ring, by_hash);
+        qsort(subscription->ring, subscription->ring_count, sizeof *subscription->ring,
+              by_hash);
     }
 }
 
@@ -190,8 +191,8 @@ embedded_slot_owner(const struct embedded_subscription *subscription, uint32_t s
     if (subscription->is_sticky) {
         for (struct lw_list *node = subscription->consumers.next;
              node != &subscription->consumers; node = node->next) {
-            struct embedded_consumer *consumer =
-                LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+            struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                              in_subscription);
             if (covers(consumer, slot)) {
                 return consumer;
             }
@@ -219,10 +220,10 @@ bool
 embedded_ranges_meet(const struct embedded_subscription *subscription,
                      const struct lw_pulsar_range *ranges, uint32_t count)
 {
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
-        const struct embedded_consumer *consumer =
-            LW_CONTAINER_CONST(node, struct embedded_consumer, in_subscription);
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
+        const struct embedded_consumer *consumer = LW_CONTAINER_CONST(
+            node, struct embedded_consumer, in_subscription);
         for (uint32_t i = 0; i < consumer->range_count * count; i++) {
             const struct lw_pulsar_range *mine = &consumer->ranges[i / count];
             const struct lw_pulsar_range *other = &ranges[i % count];

@@ -44,8 +44,8 @@ embedded_on_partitions(struct embedded_session *session,
         return;
     }
     size_t base = embedded_base(name, &partition);
-    const struct embedded_partitions *whole =
-        embedded_partitions_find(broker, (struct lw_bytes){ name, base });
+    const struct embedded_partitions *whole = embedded_partitions_find(
+        broker, (struct lw_bytes){ name, base });
     bool exists = whole != NULL || embedded_topic_find(broker, name) != NULL;
     bool creates = command->metadata_auto_creation_enabled && broker->settings.creates_topics;
     bool is_beyond = partition >= 0 && whole != NULL && (uint32_t)partition >= whole->count;
@@ -53,13 +53,14 @@ embedded_on_partitions(struct embedded_session *session,
         embedded_refuse(session, &question, LW_PULSAR_TOPIC_NOT_FOUND, "");
         return;
     }
-    struct lw_pulsar_command answer =
-        lw_pulsar_command_of(LW_PULSAR_PARTITIONED_METADATA_RESPONSE);
+    struct lw_pulsar_command answer = lw_pulsar_command_of(
+        LW_PULSAR_PARTITIONED_METADATA_RESPONSE);
     answer.partitioned_metadata_response.has = 1 << 1 | 1 << 3;
     answer.partitioned_metadata_response.request_id = command->request_id;
     answer.partitioned_metadata_response.response = LW_PULSAR_PARTITIONED_SUCCESS;
-    answer.partitioned_metadata_response.partitions =
-        partition < 0 && whole != NULL ? whole->count : 0;
+    answer.partitioned_metadata_response.partitions = partition < 0 && whole != NULL
+                                                          ? whole->count
+                                                          : 0;
     embedded_reply(session, &answer);
 }
 
@@ -120,8 +121,8 @@ tell_migrated(struct embedded_session *session, const struct lw_pulsar_command *
     bool is_producer = command->type == LW_PULSAR_PRODUCER;
     uint64_t id = is_producer ? command->producer.producer_id : command->subscribe.consumer_id;
     told.topic_migrated.resource_id = id;
-    told.topic_migrated.resource_type =
-        is_producer ? LW_PULSAR_RESOURCE_PRODUCER : LW_PULSAR_RESOURCE_CONSUMER;
+    told.topic_migrated.resource_type = is_producer ? LW_PULSAR_RESOURCE_PRODUCER
+                                                    : LW_PULSAR_RESOURCE_CONSUMER;
     told.topic_migrated.broker_service_url = embedded_bytes(url);
     embedded_reply(session, &told);
     struct lw_pulsar_command closed = lw_pulsar_command_of(
@@ -137,8 +138,8 @@ judge_topic(struct embedded *broker, const char *name, const char **ret_text)
 {
     int32_t partition;
     size_t base = embedded_base(name, &partition);
-    const struct embedded_partitions *whole =
-        embedded_partitions_find(broker, (struct lw_bytes){ name, base });
+    const struct embedded_partitions *whole = embedded_partitions_find(
+        broker, (struct lw_bytes){ name, base });
     if (partition < 0 && whole != NULL) {
         *ret_text = "Found partitioned metadata for non-partitioned topic";
         return LW_PULSAR_NOT_ALLOWED;
@@ -248,8 +249,8 @@ list_topics(const struct embedded *broker, const char *space, const char *patter
     struct name_list list = { .names = NULL };
     for (struct lw_list *node = broker->topics.next; node != &broker->topics;
          node = node->next) {
-        const struct embedded_topic *topic =
-            LW_CONTAINER_CONST(node, struct embedded_topic, link);
+        const struct embedded_topic *topic = LW_CONTAINER_CONST(node, struct embedded_topic,
+                                                                link);
         if (is_listed(topic, space, pattern, mode)) {
             list.names = embedded_bigger(list.names, list.count + 1, sizeof *list.names);
             list.names[list.count++] = topic->name;
@@ -292,8 +293,8 @@ embedded_on_get_topics(struct embedded_session *session,
         return;
     }
     list_topics(session->broker, space, pattern, command->mode, &list);
-    struct lw_pulsar_command answer =
-        lw_pulsar_command_of(LW_PULSAR_GET_TOPICS_OF_NAMESPACE_RESPONSE);
+    struct lw_pulsar_command answer = lw_pulsar_command_of(
+        LW_PULSAR_GET_TOPICS_OF_NAMESPACE_RESPONSE);
     struct lw_pulsar_get_topics_response *it = &answer.get_topics_response;
     it->request_id = command->request_id;
     it->changed = !lw_text_is_equal(command->topics_hash, list.hash);
@@ -429,8 +430,8 @@ embedded_on_create_schema(struct embedded_session *session,
     if (embedded_canonical(command->topic, name, sizeof name)) {
         topic = embedded_topic_find(session->broker, name);
     }
-    struct lw_pulsar_command answer =
-        lw_pulsar_command_of(LW_PULSAR_GET_OR_CREATE_SCHEMA_RESPONSE);
+    struct lw_pulsar_command answer = lw_pulsar_command_of(
+        LW_PULSAR_GET_OR_CREATE_SCHEMA_RESPONSE);
     struct lw_pulsar_get_or_create_schema_response *it = &answer.get_or_create_schema_response;
     it->request_id = command->request_id;
     if (topic == NULL) {

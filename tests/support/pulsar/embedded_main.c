@@ -147,7 +147,8 @@ on_stdin(int fd, int events, void *user)
 {
     struct program *program = user;
     (void)events;
-    ssize_t count = read(fd, program->line + program->size, sizeof program->line - program->size);
+    ssize_t count = read(fd, program->line + program->size,
+                         sizeof program->line - program->size);
     if (count > 0) {
         program->size += (size_t)count;
         take_lines(program);
@@ -168,8 +169,8 @@ main(void)
     struct lw_host *host = lw_loop_host(program.loop);
     program.broker = embedded_create(host, &settings);
     (void)fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
-    struct lw_watch *watch =
-        host->ops->watch(host, STDIN_FILENO, LW_READABLE, on_stdin, &program);
+    struct lw_watch *watch = host->ops->watch(host, STDIN_FILENO, LW_READABLE, on_stdin,
+                                              &program);
     if (watch == NULL) {
         return 1;
     }

@@ -24,8 +24,8 @@ named_in(const struct embedded_topic *topic, struct lw_bytes name)
 {
     for (struct lw_list *node = topic->producers.next; node != &topic->producers;
          node = node->next) {
-        struct embedded_producer *producer =
-            LW_CONTAINER(node, struct embedded_producer, in_topic);
+        struct embedded_producer *producer = LW_CONTAINER(node, struct embedded_producer,
+                                                          in_topic);
         if (lw_text_is_equal(name, producer->name)) {
             return producer;
         }
@@ -64,8 +64,8 @@ welcome(struct embedded_producer *producer, bool is_ready)
     it->last_sequence_id = topic->broker->settings.is_deduplicating
                                ? dedup_of(topic, producer->name)->last
                                : -1;
-    it->schema_version =
-        (struct lw_bytes){ version, topic->schema == NULL ? 0 : sizeof version };
+    it->schema_version = (struct lw_bytes){ version,
+                                            topic->schema == NULL ? 0 : sizeof version };
     it->producer_ready = is_ready;
     if (is_ready && producer->access != LW_PULSAR_ACCESS_SHARED) {
         it->has |= LW_PULSAR_PRODUCER_SUCCESS_HAS_TOPIC_EPOCH;
@@ -92,7 +92,8 @@ embedded_producer_free(struct embedded_producer *producer)
     free(producer);
     struct lw_list *first = lw_list_first(&topic->producers);
     if (first != NULL) {
-        struct embedded_producer *next = LW_CONTAINER(first, struct embedded_producer, in_topic);
+        struct embedded_producer *next = LW_CONTAINER(first, struct embedded_producer,
+                                                      in_topic);
         if (next->is_waiting && !next->session->is_doomed) {
             welcome(next, true);
         }
@@ -106,8 +107,8 @@ fence(struct embedded_topic *topic)
     struct lw_list *next;
     for (struct lw_list *node = topic->producers.next; node != &topic->producers; node = next) {
         next = node->next;
-        struct embedded_producer *producer =
-            LW_CONTAINER(node, struct embedded_producer, in_topic);
+        struct embedded_producer *producer = LW_CONTAINER(node, struct embedded_producer,
+                                                          in_topic);
         lw_list_remove(&producer->in_topic);
         producer->is_fenced = true;
         if (producer->is_waiting) {
@@ -152,10 +153,10 @@ judge_schema(const struct embedded_topic *topic,
              const struct lw_pulsar_producer_command *command)
 {
     bool has_schema = (command->has & LW_PULSAR_PRODUCER_HAS_SCHEMA) != 0;
-    bool is_refused =
-        topic->schema != NULL &&
-        (has_schema ? !lw_text_is_equal(command->schema.schema_data, topic->schema)
-                    : topic->broker->settings.enforces_schema);
+    bool is_refused = topic->schema != NULL &&
+                      (has_schema
+                           ? !lw_text_is_equal(command->schema.schema_data, topic->schema)
+                           : topic->broker->settings.enforces_schema);
     return is_refused ? LW_PULSAR_INCOMPATIBLE_SCHEMA : 0;
 }
 
@@ -222,15 +223,17 @@ embedded_on_producer(struct embedded_session *session, const struct lw_pulsar_co
         welcome(same, true);
         return;
     }
-    struct embedded_topic *topic =
-        embedded_admit(session, whole, command->topic, command->request_id, true);
+    struct embedded_topic *topic = embedded_admit(session, whole, command->topic,
+                                                  command->request_id, true);
     if (topic == NULL) {
         return;
     }
     struct embedded_producer *holder = named_in(topic, command->producer_name);
     if (holder != NULL) {
-        snprintf(text, sizeof text, "NamingException: Producer with name '%s' is already "
-                 "connected to topic", holder->name);
+        snprintf(text, sizeof text,
+                 "NamingException: Producer with name '%s' is already "
+                 "connected to topic",
+                 holder->name);
         embedded_contest_begin(session, holder->session, whole, command->request_id,
                                LW_PULSAR_PRODUCER_BUSY, text);
         return;
@@ -303,8 +306,8 @@ embedded_migrate(struct embedded *broker, const char *name, const char *url)
         struct embedded_session *session = LW_CONTAINER(node, struct embedded_session, link);
         for (struct lw_list *at = session->consumers.next; at != &session->consumers;
              at = at->next) {
-            const struct embedded_consumer *consumer =
-                LW_CONTAINER(at, struct embedded_consumer, link);
+            const struct embedded_consumer *consumer = LW_CONTAINER(
+                at, struct embedded_consumer, link);
             if (consumer->subscription->topic == topic) {
                 struct lw_pulsar_command told = lw_pulsar_command_of(LW_PULSAR_TOPIC_MIGRATED);
                 told.topic_migrated.resource_id = consumer->id;
@@ -412,7 +415,8 @@ embedded_on_send(struct embedded_session *session, const struct lw_pulsar_send *
         embedded_refuse(session, &question, LW_PULSAR_CHECKSUM_ERROR,
                         "Checksum failed on the broker");
     } else if (send->txnid_least_bits != 0 || send->txnid_most_bits != 0) {
-        embedded_refuse(session, &question, LW_PULSAR_NOT_ALLOWED, "Transaction buffer disable!");
+        embedded_refuse(session, &question, LW_PULSAR_NOT_ALLOWED,
+                        "Transaction buffer disable!");
     } else if (is_duplicate(producer, send, rest)) {
         receipt(producer, send, UINT64_MAX, UINT64_MAX);
     } else {

@@ -9,8 +9,7 @@ static uint64_t
 first_since(const struct embedded_topic *topic, uint64_t publish_ms)
 {
     uint64_t i = 0;
-    while (i < topic->count &&
-           (uint64_t)embedded_entry_at(topic, i)->publish_ms < publish_ms) {
+    while (i < topic->count && (uint64_t)embedded_entry_at(topic, i)->publish_ms < publish_ms) {
         i++;
     }
     return i;
@@ -24,8 +23,9 @@ embedded_on_seek(struct embedded_session *session, const struct lw_pulsar_seek *
     bool has_time = (seek->has & LW_PULSAR_SEEK_HAS_PUBLISH_TIME) != 0;
     if (consumer == NULL || (!has_id && !has_time)) {
         embedded_fail(session, seek->request_id, LW_PULSAR_METADATA_ERROR,
-                      consumer == NULL ? "Consumer not found"
-                                       : "Message id and message publish time were not present");
+                      consumer == NULL
+                          ? "Consumer not found"
+                          : "Message id and message publish time were not present");
         return;
     }
     struct embedded_subscription *subscription = consumer->subscription;
@@ -54,8 +54,8 @@ void
 embedded_on_last_id(struct embedded_session *session,
                     const struct lw_pulsar_get_last_message_id *command)
 {
-    const struct embedded_consumer *consumer =
-        embedded_consumer_find(session, command->consumer_id);
+    const struct embedded_consumer *consumer = embedded_consumer_find(session,
+                                                                      command->consumer_id);
     if (consumer == NULL) {
         embedded_fail(session, command->request_id, LW_PULSAR_METADATA_ERROR,
                       "Consumer not found");
@@ -67,8 +67,8 @@ embedded_on_last_id(struct embedded_session *session,
                       "Failed to recover Transaction Buffer.");
         return;
     }
-    struct lw_pulsar_command answer =
-        lw_pulsar_command_of(LW_PULSAR_GET_LAST_MESSAGE_ID_RESPONSE);
+    struct lw_pulsar_command answer = lw_pulsar_command_of(
+        LW_PULSAR_GET_LAST_MESSAGE_ID_RESPONSE);
     struct lw_pulsar_get_last_message_id_response *it = &answer.get_last_message_id_response;
     it->request_id = command->request_id;
     it->has = LW_PULSAR_LAST_ID_HAS_MARK_DELETE;
@@ -83,8 +83,8 @@ embedded_on_last_id(struct embedded_session *session,
         it->last_message_id.batch_index = last->messages > 1 ? last->messages - 1 : -1;
     }
     uint64_t mark = consumer->subscription->mark;
-    it->consumer_mark_delete_position =
-        lw_pulsar_message_id_of(topic->ledgers[0].id, UINT64_MAX);
+    it->consumer_mark_delete_position = lw_pulsar_message_id_of(topic->ledgers[0].id,
+                                                                UINT64_MAX);
     if (mark > 0) {
         embedded_id_of(topic, mark - 1, &it->consumer_mark_delete_position.ledger,
                        &it->consumer_mark_delete_position.entry);
@@ -97,8 +97,8 @@ embedded_on_stats(struct embedded_session *session,
                   const struct lw_pulsar_consumer_stats *command)
 {
     static const char *const types[] = { "Exclusive", "Shared", "Failover", "Key_Shared" };
-    const struct embedded_consumer *consumer =
-        embedded_consumer_find(session, command->consumer_id);
+    const struct embedded_consumer *consumer = embedded_consumer_find(session,
+                                                                      command->consumer_id);
     if (consumer == NULL) {
         embedded_protest(session, "CONSUMER_STATS of a consumer that is not there");
         return;
@@ -139,10 +139,9 @@ embedded_subscription(const struct embedded *broker, const char *topic, const ch
         .waiting = it->replay,
         .delayed = it->delayed,
     };
-    for (struct lw_list *node = it->consumers.next; node != &it->consumers;
-         node = node->next) {
-        const struct embedded_consumer *consumer =
-            LW_CONTAINER_CONST(node, struct embedded_consumer, in_subscription);
+    for (struct lw_list *node = it->consumers.next; node != &it->consumers; node = node->next) {
+        const struct embedded_consumer *consumer = LW_CONTAINER_CONST(
+            node, struct embedded_consumer, in_subscription);
         ret_info->consumers++;
         ret_info->permits += consumer->permits;
         ret_info->unacked_messages += consumer->unacked;
@@ -166,12 +165,11 @@ named_consumer(const struct embedded_topic *topic, const char *name)
 {
     for (struct lw_list *node = topic->subscriptions.next; node != &topic->subscriptions;
          node = node->next) {
-        const struct embedded_subscription *it =
-            LW_CONTAINER_CONST(node, struct embedded_subscription, link);
-        for (struct lw_list *at = it->consumers.next; at != &it->consumers;
-             at = at->next) {
-            const struct embedded_consumer *consumer =
-                LW_CONTAINER_CONST(at, struct embedded_consumer, in_subscription);
+        const struct embedded_subscription *it = LW_CONTAINER_CONST(
+            node, struct embedded_subscription, link);
+        for (struct lw_list *at = it->consumers.next; at != &it->consumers; at = at->next) {
+            const struct embedded_consumer *consumer = LW_CONTAINER_CONST(
+                at, struct embedded_consumer, in_subscription);
             if (strcmp(consumer->name, name) == 0) {
                 return consumer;
             }
@@ -240,12 +238,12 @@ embedded_consumers(const struct embedded *broker, const char *topic)
     const struct embedded_topic *it = topic == NULL ? NULL : embedded_topic_find(broker, topic);
     for (struct lw_list *node = broker->sessions.next; node != &broker->sessions;
          node = node->next) {
-        const struct embedded_session *session =
-            LW_CONTAINER_CONST(node, struct embedded_session, link);
+        const struct embedded_session *session = LW_CONTAINER_CONST(
+            node, struct embedded_session, link);
         for (struct lw_list *at = session->consumers.next; at != &session->consumers;
              at = at->next) {
-            const struct embedded_consumer *consumer =
-                LW_CONTAINER_CONST(at, struct embedded_consumer, link);
+            const struct embedded_consumer *consumer = LW_CONTAINER_CONST(
+                at, struct embedded_consumer, link);
             count += topic == NULL || consumer->subscription->topic == it ? 1 : 0;
         }
     }

@@ -11,8 +11,8 @@ void
 embedded_reply(struct embedded_session *session, const struct lw_pulsar_command *command)
 {
     size_t size = lw_pulsar_command_frame_size(command);
-    struct lw_proto_writer writer =
-        lw_proto_writer_of(embedded_output_begin(session, size), size);
+    struct lw_proto_writer writer = lw_proto_writer_of(embedded_output_begin(session, size),
+                                                       size);
     lw_pulsar_command_write(command, &writer);
     lw_assert(!lw_proto_is_overflow(&writer));
     embedded_output_end(session, command->type, size);
@@ -148,8 +148,7 @@ embedded_contest_begin(struct embedded_session *session, struct embedded_session
     snprintf(contest->text, sizeof contest->text, "%s", text);
     contest->command_size = lw_pulsar_command_frame_size(command) - LW_PULSAR_HEAD_BYTES;
     contest->command = embedded_new(contest->command_size);
-    struct lw_proto_writer writer =
-        lw_proto_writer_of(contest->command, contest->command_size);
+    struct lw_proto_writer writer = lw_proto_writer_of(contest->command, contest->command_size);
     lw_pulsar_command_encode(command, &writer);
     embedded_alarm_init(&contest->alarm, on_contest_alarm);
     lw_list_push(&broker->contests, &contest->link);
@@ -211,8 +210,8 @@ send_challenge(struct embedded_session *session)
     struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_AUTH_CHALLENGE);
     const char *method = broker->settings.auth_method;
     command.auth_challenge.has = LW_PULSAR_AUTH_HAS_DATA;
-    command.auth_challenge.challenge.auth_method_name =
-        embedded_bytes(method == NULL ? "token" : method);
+    command.auth_challenge.challenge.auth_method_name = embedded_bytes(method == NULL ? "token"
+                                                                                      : method);
     command.auth_challenge.challenge.auth_data = embedded_bytes("PulsarAuthRefresh");
     command.auth_challenge.protocol_version = LW_PULSAR_PROTOCOL_VERSION;
     embedded_reply(session, &command);
@@ -247,8 +246,8 @@ greet(struct embedded_session *session)
     connected->server_version = embedded_bytes("Pulsar Server4.2.4");
     connected->protocol_version = session->version;
     connected->max_message_size = broker->settings.max_message_size;
-    connected->has =
-        LW_PULSAR_CONNECTED_HAS_MAX_MESSAGE_SIZE | LW_PULSAR_CONNECTED_HAS_FEATURE_FLAGS;
+    connected->has = LW_PULSAR_CONNECTED_HAS_MAX_MESSAGE_SIZE |
+                     LW_PULSAR_CONNECTED_HAS_FEATURE_FLAGS;
     connected->feature_flags.supports_topic_watchers = broker->settings.has_topic_watchers;
     connected->feature_flags.supports_get_partitioned_metadata_without_auto_creation = true;
     embedded_reply(session, &answer);
@@ -538,8 +537,9 @@ embedded_take(struct embedded_session *session, struct lw_bytes bytes, struct lw
     }
     bool was_seen = session->skips_faults;
     session->skips_faults = false;
-    const struct embedded_fault *match =
-        was_seen ? NULL : embedded_match(session->broker, EMBEDDED_IN, command.type);
+    const struct embedded_fault *match = was_seen ? NULL
+                                                  : embedded_match(session->broker, EMBEDDED_IN,
+                                                                   command.type);
     struct embedded_fault fault = { .kind = EMBEDDED_CUT };
     bool handles = true;
     if (match != NULL) {

@@ -67,13 +67,14 @@ embedded_parse(struct embedded_session *session)
     size_t limit = lw_pulsar_frame_bytes_max(session->broker->settings.max_message_size);
     while (!session->is_doomed && !session->is_waiting && !session->is_stopped) {
         struct embedded_buffer *in = &session->in;
-        struct lw_pulsar_scan scan =
-            lw_pulsar_frame_scan(in->data + in->at, in->size - in->at, limit);
+        struct lw_pulsar_scan scan = lw_pulsar_frame_scan(in->data + in->at, in->size - in->at,
+                                                          limit);
         if (scan.state == LW_PULSAR_SCAN_BAD) {
             embedded_protest(session, lw_pulsar_fault_text(scan.fault));
             return;
         }
-        if (scan.state == LW_PULSAR_SCAN_MORE || !embedded_take(session, scan.command, scan.rest)) {
+        if (scan.state == LW_PULSAR_SCAN_MORE ||
+            !embedded_take(session, scan.command, scan.rest)) {
             return;
         }
         in->at += scan.size;
@@ -110,8 +111,8 @@ read_some(struct embedded_session *session)
         embedded_doom(session, true);
         return false;
     }
-    size_t allowed =
-        embedded_cut_at(session->broker, EMBEDDED_IN, session->bytes_in, (size_t)count);
+    size_t allowed = embedded_cut_at(session->broker, EMBEDDED_IN, session->bytes_in,
+                                     (size_t)count);
     session->bytes_in += allowed;
     session->broker->counts.bytes_in += allowed;
     session->in.size += allowed;
@@ -164,8 +165,8 @@ put_off(struct embedded_session *session, size_t size, int64_t ms)
     embedded_arm(broker, &late->alarm, embedded_now_ms(broker) + ms);
 }
 
-static const uint8_t unknown_command[] = { 0, 0, 0, 11, 0, 0, 0, 7, 0x08, 0xe7, 0x07, 0xba,
-                                           0x3e, 0x01, 0 };
+static const uint8_t unknown_command[] = { 0,    0,    0,    11,   0,    0,    0, 7,
+                                           0x08, 0xe7, 0x07, 0xba, 0x3e, 0x01, 0 };
 static const char garbage[] = "\xff\xff\xff\xff this is no frame at all";
 
 /* Puts bytes before the frame that lies behind the end of the output. */
@@ -285,8 +286,8 @@ write_out(struct embedded_session *session)
         size_t size = out->size - out->at;
         size = step > 0 && step < size ? step : size;
         size = size < 1 << 30 ? size : 1 << 30;
-        size_t allowed =
-            embedded_cut_at(session->broker, EMBEDDED_OUT, session->bytes_out, size);
+        size_t allowed = embedded_cut_at(session->broker, EMBEDDED_OUT, session->bytes_out,
+                                         size);
         ssize_t count = allowed == 0 ? 0 : transmit(session, out->data + out->at, allowed);
         if (count < 0 && errno != EINTR) {
             if (errno != EAGAIN) {
@@ -349,8 +350,8 @@ embedded_accept(struct embedded *broker, int listener, int member, bool is_tls)
         lw_list_init(&session->recent);
         lw_list_push(&broker->sessions, &session->link);
         broker->counts.connections++;
-        session->watch =
-            broker->host->ops->watch(broker->host, fd, LW_READABLE, on_socket, session);
+        session->watch = broker->host->ops->watch(broker->host, fd, LW_READABLE, on_socket,
+                                                  session);
         if (is_tls) {
             session->ssl = SSL_new(broker->tls);
             lw_assert(session->ssl != NULL && SSL_set_fd(session->ssl, fd) == 1);

@@ -187,8 +187,8 @@ struct embedded_session {
     struct embedded *broker;
     int fd;
     struct lw_watch *watch;
-    SSL *ssl; /* NULL: plain */
-    bool is_open; /* TCP, or TLS after its handshake */
+    SSL *ssl;          /* NULL: plain */
+    bool is_open;      /* TCP, or TLS after its handshake */
     int member;        /* whom it talks to; behind a proxy: the broker */
     bool is_via_proxy; /* a lookup connection of a proxy */
     enum embedded_greeting greeting;
@@ -201,8 +201,8 @@ struct embedded_session {
     bool is_doomed;
     bool is_cut; /* what waits is not sent */
     bool is_silent;
-    bool is_stopped; /* reads no more */
-    bool is_waiting; /* a frame is delayed, and all behind it */
+    bool is_stopped;   /* reads no more */
+    bool is_waiting;   /* a frame is delayed, and all behind it */
     bool skips_faults; /* the delayed frame was looked at already */
     bool is_full;      /* dispatch found no room */
     bool was_heard;    /* since the last PING */
@@ -250,7 +250,7 @@ struct embedded_consumer {
     bool was_told_end;
     bool has_epoch;
     uint64_t epoch;
-    int64_t quota; /* entries that it may still get in this round */
+    int64_t quota;  /* entries that it may still get in this round */
     uint32_t index; /* among equal names, in order of joining */
     struct lw_pulsar_range *ranges;
     uint32_t range_count;
@@ -371,8 +371,8 @@ void embedded_refuse(struct embedded_session *session, const struct lw_pulsar_co
 /* -- embedded_serve.c: commands --------------------------------------------------------------------- */
 
 /* One frame, faults applied; false: it has to wait (is_waiting). */
-bool embedded_take(struct embedded_session *session, struct lw_bytes command,
-                   struct lw_bytes rest);
+bool
+embedded_take(struct embedded_session *session, struct lw_bytes command, struct lw_bytes rest);
 void embedded_handle(struct embedded_session *session, const struct lw_pulsar_command *command,
                      struct lw_bytes rest);
 void embedded_reply(struct embedded_session *session, const struct lw_pulsar_command *command);
@@ -439,15 +439,15 @@ void embedded_partitions_free(struct embedded *broker);
 
 /* -- embedded_produce.c --------------------------------------------------------------------------------- */
 
-void embedded_on_producer(struct embedded_session *session,
-                          const struct lw_pulsar_command *command);
+void
+embedded_on_producer(struct embedded_session *session, const struct lw_pulsar_command *command);
 void embedded_on_send(struct embedded_session *session, const struct lw_pulsar_send *send,
                       struct lw_bytes rest);
 void embedded_on_close_producer(struct embedded_session *session,
                                 const struct lw_pulsar_close *command);
 void embedded_producer_free(struct embedded_producer *producer);
-void embedded_producers_close(struct embedded_topic *topic, const char *url,
-                              const char *tls_url);
+void
+embedded_producers_close(struct embedded_topic *topic, const char *url, const char *tls_url);
 
 /* -- embedded_subscribe.c -------------------------------------------------------------------------------- */
 

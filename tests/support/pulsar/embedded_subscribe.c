@@ -25,10 +25,10 @@ embedded_consumer_of(const struct embedded_subscription *subscription, uint32_t 
     if (serial == 0) {
         return NULL;
     }
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
-        struct embedded_consumer *consumer =
-            LW_CONTAINER(node, struct embedded_consumer, in_subscription);
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
+        struct embedded_consumer *consumer = LW_CONTAINER(node, struct embedded_consumer,
+                                                          in_subscription);
         if (consumer->serial == serial) {
             return consumer;
         }
@@ -43,8 +43,8 @@ embedded_subscription_find(const struct embedded_topic *topic, struct lw_bytes n
 {
     for (struct lw_list *node = topic->subscriptions.next; node != &topic->subscriptions;
          node = node->next) {
-        struct embedded_subscription *it =
-            LW_CONTAINER(node, struct embedded_subscription, link);
+        struct embedded_subscription *it = LW_CONTAINER(node, struct embedded_subscription,
+                                                        link);
         if (lw_text_is_equal(name, it->name)) {
             return it;
         }
@@ -254,8 +254,8 @@ start_of(const struct embedded_topic *topic, const struct lw_pulsar_subscribe *c
         return embedded_position_of(topic, command->start_message_id.ledger,
                                     command->start_message_id.entry);
     }
-    bool is_earliest =
-        command->durable && command->initial_position == LW_PULSAR_INITIAL_EARLIEST;
+    bool is_earliest = command->durable &&
+                       command->initial_position == LW_PULSAR_INITIAL_EARLIEST;
     return is_earliest ? 0 : topic->count;
 }
 
@@ -325,10 +325,10 @@ static uint32_t
 index_for(const struct embedded_subscription *subscription, const char *name)
 {
     uint32_t index = 0;
-    for (struct lw_list *node = subscription->consumers.next;
-         node != &subscription->consumers; node = node->next) {
-        const struct embedded_consumer *it =
-            LW_CONTAINER_CONST(node, struct embedded_consumer, in_subscription);
+    for (struct lw_list *node = subscription->consumers.next; node != &subscription->consumers;
+         node = node->next) {
+        const struct embedded_consumer *it = LW_CONTAINER_CONST(node, struct embedded_consumer,
+                                                                in_subscription);
         if (strcmp(it->name, name) == 0 && it->index >= index) {
             index = it->index + 1;
         }
@@ -395,8 +395,8 @@ find_or_make(struct embedded_session *session, struct embedded_topic *topic,
                       "Empty subscription name");
         return NULL;
     }
-    struct embedded_subscription *found =
-        embedded_subscription_find(topic, command->subscription);
+    struct embedded_subscription *found = embedded_subscription_find(topic,
+                                                                     command->subscription);
     if (found == NULL) {
         found = embedded_subscription_new(topic, command->subscription, command->sub_type);
         found->is_durable = command->durable;
@@ -415,8 +415,9 @@ embedded_on_subscribe(struct embedded_session *session, const struct lw_pulsar_c
     }
     struct embedded_topic *topic = embedded_admit(
         session, whole, command->topic, command->request_id, command->force_topic_creation);
-    struct embedded_subscription *subscription =
-        topic == NULL ? NULL : find_or_make(session, topic, command);
+    struct embedded_subscription *subscription = topic == NULL
+                                                     ? NULL
+                                                     : find_or_make(session, topic, command);
     if (subscription == NULL) {
         return;
     }

@@ -145,8 +145,9 @@ embedded_ledger_start(struct embedded_topic *topic)
 {
     topic->ledgers = embedded_bigger(topic->ledgers, topic->ledger_count + 1,
                                      sizeof *topic->ledgers);
-    topic->ledgers[topic->ledger_count++] =
-        (struct embedded_ledger){ topic->broker->next_ledger, topic->count };
+    topic->ledgers[topic->ledger_count++] = (struct embedded_ledger){
+        topic->broker->next_ledger, topic->count
+    };
     topic->broker->next_ledger += 3;
 }
 
@@ -244,8 +245,8 @@ embedded_append(struct embedded_topic *topic, struct lw_bytes rest,
     lw_assert(topic->stored == topic->count); /* a feed takes nothing more */
     if (topic->count == topic->capacity) {
         topic->capacity = topic->capacity == 0 ? 64 : 2 * topic->capacity;
-        topic->entries =
-            embedded_bigger(topic->entries, topic->capacity, sizeof *topic->entries);
+        topic->entries = embedded_bigger(topic->entries, topic->capacity,
+                                         sizeof *topic->entries);
     }
     struct embedded_entry *entry = &topic->entries[topic->count];
     *entry = (struct embedded_entry){ .rest_size = rest.size };
@@ -323,8 +324,8 @@ copy_subscriptions(struct embedded_topic *from, struct embedded_topic *to)
 {
     for (struct lw_list *node = from->subscriptions.next; node != &from->subscriptions;
          node = node->next) {
-        const struct embedded_subscription *it =
-            LW_CONTAINER(node, struct embedded_subscription, link);
+        const struct embedded_subscription *it = LW_CONTAINER(
+            node, struct embedded_subscription, link);
         struct lw_bytes name = embedded_bytes(it->name);
         if (it->is_durable && embedded_subscription_find(to, name) == NULL) {
             (void)embedded_subscription_new(to, name, it->type);
@@ -359,8 +360,8 @@ embedded_create_subscription(struct embedded *broker, const char *topic, const c
                              int32_t type, bool is_latest)
 {
     struct embedded_topic *it = embedded_topic_get(broker, topic);
-    struct embedded_subscription *subscription =
-        embedded_subscription_new(it, embedded_bytes(name), type);
+    struct embedded_subscription *subscription = embedded_subscription_new(
+        it, embedded_bytes(name), type);
     embedded_cells_reset(subscription, is_latest ? it->count : 0);
 }
 
