@@ -37,8 +37,8 @@ lw_pulsar_ops_init(struct lw_pulsar_ops *ops, uint32_t count_max)
 void
 lw_pulsar_ops_deinit(struct lw_pulsar_ops *ops)
 {
-    for (uint32_t i = 0; i < ops->pool.count; i++) {
-        struct lw_pulsar_op *op = lw_pool_at(&ops->pool, i);
+    struct lw_pulsar_op *op;
+    for (uint32_t i = 0; (op = lw_pool_at(&ops->pool, i)) != NULL; i++) {
         lw_free(op->items);
         lw_free(op->head);
     }

@@ -260,14 +260,12 @@ producer_of(struct lw_pulsar_topic *topic, uint32_t part)
     }
     struct lw_pulsar_producer **place = topic->partitions > 0 ? &topic->parts[part]
                                                               : &topic->whole;
-    if (*place) {
-        return *place;
+    struct lw_pulsar_producer *producer = *place;
+    if (!producer && lw_pulsar_publisher_admit(topic->publisher) &&
+        name_of(topic, part, name, sizeof name)) {
+        producer = lw_pulsar_producer_create(topic, name, place);
     }
-    if (!lw_pulsar_publisher_admit(topic->publisher) ||
-        !name_of(topic, part, name, sizeof name)) {
-        return NULL;
-    }
-    return lw_pulsar_producer_create(topic, name, place);
+    return producer;
 }
 
 /* False: there is no such partition. */
