@@ -91,7 +91,14 @@ append_json(const struct lw_peeked *message, struct lw_text *out)
     }
     lw_json_key(&json, "timestamp");
     lw_json_int(&json, message->timestamp_ms);
+    if (message->event_time_ms >= 0) {
+        lw_json_key(&json, "event_time");
+        lw_json_int(&json, message->event_time_ms);
+    }
     put_maybe_binary(&json, "key", message->key);
+    if (message->ordering_key.data) {
+        put_maybe_binary(&json, "ordering_key", message->ordering_key);
+    }
     put_headers(&json, message);
     put_maybe_binary(&json, "value", message->value);
     lw_json_object_end(&json);

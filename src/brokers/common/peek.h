@@ -24,10 +24,12 @@ enum lw_peek_from {
 struct lw_peeked {
     const char *topic;
     int32_t partition;
-    int64_t offset;       /* -1: this broker has places instead */
-    const char *place;    /* "12:7:3"; NULL: the offset */
-    int64_t timestamp_ms; /* -1 none */
+    int64_t offset;        /* -1: this broker has places instead */
+    const char *place;     /* "12:7:3"; NULL: the offset */
+    int64_t timestamp_ms;  /* -1 none */
+    int64_t event_time_ms; /* -1 none */
     struct lw_bytes key;
+    struct lw_bytes ordering_key; /* null: none */
     struct lw_bytes value;
     const struct lw_header *headers;
     size_t header_count;

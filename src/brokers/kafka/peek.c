@@ -197,6 +197,7 @@ show(struct reader *reader, const rd_kafka_message_t *message)
         .partition = message->partition,
         .offset = message->offset,
         .timestamp_ms = type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : timestamp,
+        .event_time_ms = -1,
         .key = { message->key, message->key_len },
         .value = { message->payload, message->len },
     };

@@ -316,7 +316,9 @@ show(struct part *part, const struct lw_message *message)
                                 .offset = -1,
                                 .place = place,
                                 .timestamp_ms = times.timestamp_ms,
+                                .event_time_ms = times.event_time_ms,
                                 .key = message->key,
+                                .ordering_key = message->ordering_key,
                                 .value = message->value };
     peeked.headers = lw_pulsar_message_headers(message, &peeked.header_count);
     part->shown = lw_pulsar_message_id_of(id.ledger, id.entry);
