@@ -231,6 +231,11 @@ struct lw_broker_ops {
      * it is the position in decimal.
      */
     void (*place)(const struct lw_message *message, char *out, size_t size);
+    /*
+     * Writes the message's id as the broker's official clients write it into copies, such as
+     * "(12,7,-1,3)". NULL: they write none.
+     */
+    void (*id_text)(const struct lw_message *message, char *out, size_t size);
 
     /* The partitions of that generation are given up: nothing of it is used any more. */
     void (*revoke_done)(struct lw_broker *broker, uint64_t generation);

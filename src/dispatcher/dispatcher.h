@@ -187,6 +187,18 @@ lw_stream_place(const struct lw_delivery *delivery, char *out, size_t size)
     return out;
 }
 
+/* The message's id as official clients write it: `out`, filled by the broker, or NULL. */
+static inline const char *
+lw_stream_id_text(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    const struct lw_broker *broker = lw_stream_of(delivery)->link->broker;
+    if (!broker->ops->id_text) {
+        return NULL;
+    }
+    broker->ops->id_text(&delivery->message, out, size);
+    return out;
+}
+
 static inline void
 lw_history_note(struct lw_dispatcher *dispatcher, enum lw_history_kind kind,
                 const struct lw_delivery *delivery, int detail, int action)

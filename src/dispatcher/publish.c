@@ -66,9 +66,14 @@ lw_publish_retries(const struct lw_delivery *delivery)
     return origin.retries;
 }
 
-/* `place` has room for LW_PLACE_BYTES and lives as long as the facts. */
+/* What a broker writes of a message; lives as long as the facts. */
+struct texts {
+    char place[LW_PLACE_BYTES];
+    char id[LW_PLACE_BYTES];
+};
+
 static struct lw_origin_facts
-facts_of(const struct lw_delivery *delivery, char *place)
+facts_of(const struct lw_delivery *delivery, struct texts *texts)
 {
     const struct lw_stream *stream = lw_stream_of(delivery);
     return (struct lw_origin_facts){
@@ -77,7 +82,9 @@ facts_of(const struct lw_delivery *delivery, char *place)
         .topic = delivery->partition->topic,
         .partition = delivery->partition->number,
         .position = delivery->message.position,
-        .place = lw_stream_place(delivery, place, LW_PLACE_BYTES),
+        .place = lw_stream_place(delivery, texts->place, sizeof(texts->place)),
+        .id_text = lw_stream_id_text(delivery, texts->id, sizeof(texts->id)),
+        .subscription = stream->name,
         .generation = delivery->partition->generation,
         .timestamp_ms = lw_delivery_timestamp_ms(delivery),
         .attempt = delivery->attempt,
@@ -146,8 +153,8 @@ build_retry(struct lw_publishing *publishing)
     const struct lw_header *headers = lw_delivery_headers(delivery, &count);
     lw_origin_read(stream->family, headers, count, &origin);
     struct lw_host *host = stream->dispatcher->host;
-    char place[LW_PLACE_BYTES];
-    struct lw_origin_facts facts = facts_of(delivery, place);
+    struct texts texts;
+    struct lw_origin_facts facts = facts_of(delivery, &texts);
     facts.retries = origin.retries + 1;
     facts.delay_ms = fitting_delay_ms(stream, publishing->ruling.delay_ms);
     facts.not_before_ms = host->ops->wall_ms(host) + facts.delay_ms;
@@ -197,8 +204,8 @@ build_dead_letter(struct lw_publishing *publishing)
     size_t count = 0;
     const struct lw_header *headers = lw_delivery_headers(delivery, &count);
     lw_origin_read(stream->family, headers, count, &origin);
-    char place[LW_PLACE_BYTES];
-    struct lw_origin_facts facts = facts_of(delivery, place);
+    struct texts texts;
+    struct lw_origin_facts facts = facts_of(delivery, &texts);
     facts.retries = origin.retries;
     if (!lw_origin_build_dead_letter(&facts, headers, count, &item->headers)) {
         return false;

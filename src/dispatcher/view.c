@@ -31,25 +31,18 @@ size_t
 lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
     struct lw_origin origin;
+    char place[LW_PLACE_BYTES];
+    const struct lw_stream *stream = lw_stream_of(delivery);
+    const struct lw_origin_facts facts = {
+        .family = stream->family,
+        .broker = stream->link->broker->name,
+        .topic = delivery->partition->topic,
+        .partition = delivery->partition->number,
+        .position = delivery->message.position,
+        .place = lw_stream_place(delivery, place, sizeof(place)),
+    };
     lw_view_read_origin(delivery, &origin);
-    if (!origin.message_id.data) {
-        char place[LW_PLACE_BYTES];
-        const struct lw_broker *broker = lw_stream_of(delivery)->link->broker;
-        const struct lw_origin_facts facts = {
-            .broker = broker->name,
-            .topic = delivery->partition->topic,
-            .partition = delivery->partition->number,
-            .position = delivery->message.position,
-            .place = lw_stream_place(delivery, place, sizeof(place)),
-        };
-        return lw_origin_message_id(&facts, out, size);
-    }
-    if (size > 0) {
-        size_t kept = origin.message_id.size < size ? origin.message_id.size : size - 1;
-        memcpy(out, origin.message_id.data, kept);
-        out[kept] = '\0';
-    }
-    return origin.message_id.size;
+    return lw_origin_identity(&origin, &facts, out, size);
 }
 
 int64_t

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "policy/header_names.h"
+#include "policy/origin_id.h"
+
+#define PARTITION "-partition-"
 
 enum { TOPIC_BYTES_MAX = 1024 };
 
@@ -66,9 +69,10 @@ read_kafka(const struct lw_header *headers, size_t count, struct lw_origin *orig
 static void
 read_pulsar(const struct lw_header *headers, size_t count, struct lw_origin *origin)
 {
-    origin->message_id = find(headers, count, LW_PROPERTY_ORIGIN_ID);
-    if (origin->message_id.data == NULL) {
-        origin->message_id = find(headers, count, LW_PROPERTY_ORIGIN_ID_JAVA);
+    origin->message_id = find(headers, count, LW_HEADER_ID);
+    origin->client_id = find(headers, count, LW_PROPERTY_ORIGIN_ID);
+    if (origin->client_id.data == NULL) {
+        origin->client_id = find(headers, count, LW_PROPERTY_ORIGIN_ID_JAVA);
     }
     origin->topic = find(headers, count, LW_PROPERTY_REAL_TOPIC);
     origin->dead_letter_topic = find(headers, count, LW_PROPERTY_DEAD_LETTER_TOPIC);
@@ -122,13 +126,14 @@ is_unreserved(unsigned char c)
 }
 
 static void
-write_encoded(struct writer *writer, const char *text)
+write_encoded(struct writer *writer, struct lw_bytes text)
 {
     static const char digits[] = "0123456789ABCDEF";
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
+    const char *bytes = text.data;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)bytes[i];
         if (is_unreserved(c)) {
-            write_char(writer, *text);
+            write_char(writer, bytes[i]);
         } else {
             write_char(writer, '%');
             write_char(writer, digits[c >> 4]);
@@ -137,22 +142,97 @@ write_encoded(struct writer *writer, const char *text)
     }
 }
 
+static size_t
+end_text(const struct writer *writer)
+{
+    if (writer->size > 0) {
+        size_t last = writer->size - 1;
+        writer->out[writer->length < last ? writer->length : last] = '\0';
+    }
+    return writer->length;
+}
+
+/*
+ * Official clients name the partition in the topic or leave it out, so an identity never has it
+ * there: it would change with the client that wrote the copy.
+ */
+static struct lw_bytes
+base_topic(struct lw_bytes topic, int32_t partition)
+{
+    char suffix[sizeof(PARTITION) + 12];
+    size_t size = (size_t)snprintf(suffix, sizeof(suffix), PARTITION "%ld", (long)partition);
+    const char *bytes = topic.data;
+    if (topic.size > size && memcmp(bytes + topic.size - size, suffix, size) == 0) {
+        topic.size -= size;
+    }
+    return topic;
+}
+
+struct place {
+    struct lw_bytes topic;
+    int32_t partition;
+    const char *position;
+};
+
+static size_t
+write_identity(const char *broker, const struct place *place, char *out, size_t size)
+{
+    char number[LW_PLACE_BYTES];
+    struct writer writer = { .out = out, .size = size };
+    write_text(&writer, broker);
+    write_char(&writer, '/');
+    write_encoded(&writer, place->topic);
+    (void)snprintf(number, sizeof(number), "/%ld/", (long)place->partition);
+    write_text(&writer, number);
+    write_text(&writer, place->position);
+    return end_text(&writer);
+}
+
 size_t
 lw_origin_message_id(const struct lw_origin_facts *facts, char *out, size_t size)
 {
     char number[LW_PLACE_BYTES];
-    struct writer writer = { .out = out, .size = size };
-    write_text(&writer, facts->broker);
-    write_char(&writer, '/');
-    write_encoded(&writer, facts->topic);
-    (void)snprintf(number, sizeof(number), "/%ld/", (long)facts->partition);
-    write_text(&writer, number);
-    (void)snprintf(number, sizeof(number), "%lld", (long long)facts->position);
-    write_text(&writer, facts->place ? facts->place : number);
-    if (size > 0) {
-        out[writer.length < size ? writer.length : size - 1] = '\0';
+    struct place place = { lw_bytes_of(facts->topic), facts->partition, facts->place };
+    if (facts->family == LW_HEADERS_PULSAR) {
+        place.topic = base_topic(place.topic, place.partition);
     }
-    return writer.length;
+    if (place.position == NULL) {
+        (void)snprintf(number, sizeof(number), "%lld", (long long)facts->position);
+        place.position = number;
+    }
+    return write_identity(facts->broker, &place, out, size);
+}
+
+static size_t
+write_bytes(struct lw_bytes bytes, char *out, size_t size)
+{
+    struct writer writer = { .out = out, .size = size };
+    for (size_t i = 0; i < bytes.size; i++) {
+        write_char(&writer, ((const char *)bytes.data)[i]);
+    }
+    return end_text(&writer);
+}
+
+size_t
+lw_origin_identity(const struct lw_origin *origin, const struct lw_origin_facts *facts,
+                   char *out, size_t size)
+{
+    struct lw_origin_id id;
+    char position[LW_ORIGIN_ID_BYTES];
+    if (origin->message_id.data != NULL) {
+        return write_bytes(origin->message_id, out, size);
+    }
+    if (origin->client_id.data == NULL) {
+        return lw_origin_message_id(facts, out, size);
+    }
+    if (origin->topic.data == NULL || !lw_origin_id_parse(origin->client_id, &id)) {
+        return write_bytes(origin->client_id, out, size); /* somebody's own, but it stays */
+    }
+    struct place place = { .partition = id.partition < 0 ? 0 : id.partition };
+    place.topic = base_topic(origin->topic, id.partition);
+    lw_origin_id_write_place(&id, position);
+    place.position = position;
+    return write_identity(facts->broker, &place, out, size);
 }
 
 bool

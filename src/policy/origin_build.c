@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "policy/header_names.h"
+#include "policy/origin_id.h"
 
 enum { OWN_MAX = 12, REASON_BYTES_MAX = 512 };
 
@@ -35,7 +36,8 @@ struct build {
     struct lw_headers *out;
     struct own own[OWN_MAX];
     size_t own_count;
-    bool is_copy;
+    struct lw_origin origin;
+    bool is_copy; /* it carries an identity */
 };
 
 void
@@ -192,13 +194,13 @@ static void
 add_identity(struct build *build, const char *name)
 {
     const struct lw_origin_facts *facts = build->facts;
-    size_t length = lw_origin_message_id(facts, NULL, 0);
+    size_t length = lw_origin_identity(&build->origin, facts, NULL, 0);
     char *text = lw_alloc(length + 1);
     if (text == NULL) {
         build->out->is_failed = true;
         return;
     }
-    lw_origin_message_id(facts, text, length + 1);
+    lw_origin_identity(&build->origin, facts, text, length + 1);
     add_text(build, name, text);
     lw_free(text);
 }
@@ -245,7 +247,6 @@ static void
 add_kafka(struct build *build)
 {
     const struct lw_origin_facts *facts = build->facts;
-    build->is_copy = has(build, LW_HEADER_ID);
     add_reason(build);
     add_number(build, LW_HEADER_ATTEMPT, facts->attempt);
     add_kafka_place(build);
@@ -254,20 +255,39 @@ add_kafka(struct build *build)
     add_time(build, LW_HEADER_NOT_BEFORE, facts->not_before_ms);
 }
 
+/* Each name in the form of the client that it comes from; what is there stays as it is. */
+static void
+add_client_id(struct build *build, const char *name, const char *twin, bool is_java)
+{
+    struct lw_origin_id id;
+    char text[LW_ORIGIN_ID_BYTES];
+    const char *own = build->facts->id_text;
+    if (has(build, name)) {
+        add_kept(build, name);
+    } else if (has(build, twin)) {
+        add(build, name)->kept = find(build, twin);
+    } else if (own == NULL) {
+        add_identity(build, name);
+    } else if (is_java && lw_origin_id_parse(lw_bytes_of(own), &id)) {
+        lw_origin_id_write_java(&id, text);
+        add_text(build, name, text);
+    } else {
+        add_text(build, name, own);
+    }
+}
+
 static void
 add_pulsar_origin(struct build *build)
 {
-    add_first(build, LW_PROPERTY_REAL_TOPIC, build->facts->topic, true);
-    static const char *const names[] = { LW_PROPERTY_ORIGIN_ID, LW_PROPERTY_ORIGIN_ID_JAVA };
-    for (size_t i = 0; i < 2; i++) {
-        if (has(build, names[i])) {
-            add_kept(build, names[i]);
-        } else if (has(build, names[1 - i])) {
-            add(build, names[i])->kept = find(build, names[1 - i]);
-        } else {
-            add_identity(build, names[i]);
-        }
+    if (build->is_copy) {
+        add_kept(build, LW_HEADER_ID);
+    } else {
+        add_identity(build, LW_HEADER_ID);
     }
+    add_first(build, LW_PROPERTY_REAL_TOPIC, build->facts->topic, true);
+    add_first(build, LW_PROPERTY_REAL_SUBSCRIPTION, build->facts->subscription, true);
+    add_client_id(build, LW_PROPERTY_ORIGIN_ID, LW_PROPERTY_ORIGIN_ID_JAVA, false);
+    add_client_id(build, LW_PROPERTY_ORIGIN_ID_JAVA, LW_PROPERTY_ORIGIN_ID, true);
 }
 
 static void
@@ -339,6 +359,8 @@ build_copy(struct build *build, void (*add_pulsar)(struct build *build))
     if (!start_list(build->out, build->count + OWN_MAX)) {
         return false;
     }
+    lw_origin_read(build->facts->family, build->from, build->count, &build->origin);
+    build->is_copy = has(build, LW_HEADER_ID);
     switch (build->facts->family) {
     case LW_HEADERS_KAFKA:
         add_kafka(build);

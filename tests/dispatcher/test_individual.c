@@ -167,7 +167,8 @@ a_dead_letter_carries_the_properties_of_its_family(void **state)
     world_finish(&world, 0, verdict);
     world_turn(&world);
     assert_string_equal(world_stored(&world, "orders-group-DLQ", 0),
-                        "k|0|REAL_TOPIC=orders,ORIGIN_MESSAGE_ID=main/orders/0/0,"
+                        "k|0|x-laneway-id=main/orders/0/0,REAL_TOPIC=orders,"
+                        "REAL_SUBSCRIPTION=group,ORIGIN_MESSAGE_ID=main/orders/0/0,"
                         "ORIGIN_MESSAGE_IDY_TIME=main/orders/0/0,RECONSUMETIMES=0,"
                         "x-error-reason=bad,x-retry-attempt=1");
     assert_int_equal(backlog(&world), 0);

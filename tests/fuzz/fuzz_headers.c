@@ -24,7 +24,8 @@ static const char *const OWN[2][OWN_MAX] = {
     [LW_HEADERS_PULSAR] = { LW_PROPERTY_REAL_TOPIC, LW_PROPERTY_ORIGIN_ID,
                             LW_PROPERTY_ORIGIN_ID_JAVA, LW_PROPERTY_RECONSUME_TIMES,
                             LW_PROPERTY_DELAY_TIME, LW_PROPERTY_DEAD_LETTER_TOPIC,
-                            LW_HEADER_REASON, LW_HEADER_ATTEMPT },
+                            LW_PROPERTY_REAL_SUBSCRIPTION, LW_HEADER_ID, LW_HEADER_REASON,
+                            LW_HEADER_ATTEMPT },
 };
 
 struct input {
@@ -120,7 +121,7 @@ check_own(enum lw_header_family family, const struct lw_headers *list, bool is_d
         for (size_t j = 0; j < list->count; j++) {
             count += lw_text_is_equal(list->items[j].name, OWN[family][i]);
         }
-        bool is_ours = family == LW_HEADERS_KAFKA || is_dead_letter || i < 6;
+        bool is_ours = family == LW_HEADERS_KAFKA || is_dead_letter || i < 8;
         lw_assert(!is_ours || count <= 1);
     }
 }

@@ -178,6 +178,7 @@ pulsar_properties_are_read(void **state)
     static const struct lw_header headers[] = {
         HEADER("REAL_TOPIC", "persistent://public/default/orders"),
         HEADER("ORIGIN_MESSAGE_ID", "12:3:-1"),
+        HEADER("x-laneway-id", "main/orders/0/12:3"),
         HEADER("RECONSUMETIMES", "4"),
         HEADER("DEAD_LETTER_TOPIC", "orders-sub-DLQ"),
         HEADER("x-laneway-retries", "9"),
@@ -185,7 +186,8 @@ pulsar_properties_are_read(void **state)
     struct lw_origin origin;
     lw_origin_read(LW_HEADERS_PULSAR, headers, COUNT(headers), &origin);
     assert_text(origin.topic, "persistent://public/default/orders");
-    assert_text(origin.message_id, "12:3:-1");
+    assert_text(origin.message_id, "main/orders/0/12:3");
+    assert_text(origin.client_id, "12:3:-1");
     assert_text(origin.dead_letter_topic, "orders-sub-DLQ");
     assert_int_equal(origin.retries, 4);
     assert_int_equal(origin.not_before_ms, -1);
@@ -199,7 +201,8 @@ name_of_the_java_client_for_the_identity_is_read(void **state)
                                                 HEADER("RECONSUMETIMES", "many") };
     struct lw_origin origin;
     lw_origin_read(LW_HEADERS_PULSAR, headers, COUNT(headers), &origin);
-    assert_text(origin.message_id, "12:3:-1");
+    assert_null(origin.message_id.data);
+    assert_text(origin.client_id, "12:3:-1");
     assert_int_equal(origin.retries, 0);
     assert_true(origin.is_malformed);
 }
@@ -252,6 +255,78 @@ identity_that_does_not_fit_is_cut_and_tells_its_length(void **state)
     assert_string_equal(out, "");
 }
 
+static void
+identity_of_a_partition_of_pulsar_names_its_topic_without_it(void **state)
+{
+    (void)state;
+    char out[128];
+    struct lw_origin_facts facts = {
+        .broker = "main", .topic = "t-partition-3", .partition = 3, .place = "12:7"
+    };
+    (void)lw_origin_message_id(&facts, out, sizeof(out));
+    assert_string_equal(out, "main/t-partition-3/3/12:7");
+    facts.family = LW_HEADERS_PULSAR;
+    (void)lw_origin_message_id(&facts, out, sizeof(out));
+    assert_string_equal(out, "main/t/3/12:7");
+    facts.partition = 4;
+    (void)lw_origin_message_id(&facts, out, sizeof(out));
+    assert_string_equal(out, "main/t-partition-3/4/12:7");
+}
+
+static const char *
+identity_of(const struct lw_header *headers, size_t count)
+{
+    static char out[128];
+    struct lw_origin origin;
+    const struct lw_origin_facts facts = {
+        .family = LW_HEADERS_PULSAR, .broker = "main", .topic = "retry", .place = "99:0"
+    };
+    lw_origin_read(LW_HEADERS_PULSAR, headers, count, &origin);
+    size_t length = lw_origin_identity(&origin, &facts, out, sizeof(out));
+    assert_int_equal(length, strlen(out));
+    return out;
+}
+
+static void
+identity_of_an_official_copy_is_that_of_its_first_appearance(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *topic;
+        const char *id;
+        const char *expected;
+    } cases[] = {
+        { "ORIGIN_MESSAGE_ID", "t", "(147,0,-1,-1)", "main/t/0/147:0" },
+        { "ORIGIN_MESSAGE_ID", "t", "(147,0,-1,1)", "main/t/0/147:0:1" },
+        { "ORIGIN_MESSAGE_ID", "t-partition-3", "(147,5,3,0)", "main/t/3/147:5:0" },
+        { "ORIGIN_MESSAGE_ID", "t", "147:5:3:0", "main/t/3/147:5:0" },
+        { "ORIGIN_MESSAGE_IDY_TIME", "t", "147:5:-1", "main/t/0/147:5" },
+        { "ORIGIN_MESSAGE_ID", "t", "147:4:-1;147:5:-1", "main/t/0/147:5" },
+        { "ORIGIN_MESSAGE_ID", "t", "their-own-id", "their-own-id" },
+        { "ORIGIN_MESSAGE_ID", "t", "(1,2,3)", "(1,2,3)" },
+        { "ORIGIN_MESSAGE_ID", "", "(1,2,3,4)", "(1,2,3,4)" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct lw_header headers[] = {
+            { lw_bytes_of(cases[i].name), lw_bytes_of(cases[i].id) },
+            { lw_bytes_of("REAL_TOPIC"), lw_bytes_of(cases[i].topic) },
+        };
+        assert_string_equal(identity_of(headers, 2), cases[i].expected);
+    }
+}
+
+static void
+identity_that_a_message_carries_wins_and_without_any_it_is_its_place(void **state)
+{
+    (void)state;
+    static const struct lw_header headers[] = { HEADER("ORIGIN_MESSAGE_ID", "(1,2,-1,-1)"),
+                                                HEADER("REAL_TOPIC", "t"),
+                                                HEADER("x-laneway-id", "other/t/0/7:8") };
+    assert_string_equal(identity_of(headers, 3), "other/t/0/7:8");
+    assert_string_equal(identity_of(NULL, 0), "main/retry/0/99:0");
+}
+
 /* -- What a header may choose --------------------------------------------------------------------- */
 
 static void
@@ -301,6 +376,9 @@ main(void)
         cmocka_unit_test(name_of_the_java_client_for_the_identity_is_read),
         cmocka_unit_test(identity_names_broker_topic_partition_and_position),
         cmocka_unit_test(identity_that_does_not_fit_is_cut_and_tells_its_length),
+        cmocka_unit_test(identity_of_a_partition_of_pulsar_names_its_topic_without_it),
+        cmocka_unit_test(identity_of_an_official_copy_is_that_of_its_first_appearance),
+        cmocka_unit_test(identity_that_a_message_carries_wins_and_without_any_it_is_its_place),
         cmocka_unit_test(header_chooses_only_what_the_patterns_allow),
         cmocka_unit_test(topic_with_a_zero_byte_or_without_end_is_refused),
     };

@@ -338,20 +338,33 @@ reason_is_cut_between_characters(void **state)
 
 /* -- Pulsar -------------------------------------------------------------------------------------- */
 
+static struct lw_origin_facts
+pulsar(void)
+{
+    struct lw_origin_facts facts = KAFKA;
+    facts.family = LW_HEADERS_PULSAR;
+    facts.topic = "t-partition-3";
+    facts.place = "12:7:1";
+    facts.id_text = "(12,7,3,1)";
+    facts.subscription = "sub";
+    return facts;
+}
+
 static void
 pulsar_first_retry_writes_what_stays(void **state)
 {
     (void)state;
-    struct lw_origin_facts facts = KAFKA;
+    struct lw_origin_facts facts = pulsar();
     struct lw_header from[] = { header("x-error-reason", "theirs") };
     struct lw_headers headers;
-    facts.family = LW_HEADERS_PULSAR;
     lw_headers_init(&headers);
     assert_true(lw_origin_build_retry(&facts, from, 1, &headers));
     assert_string_equal(text_of(&headers), "x-error-reason=theirs\n"
-                                           "REAL_TOPIC=orders\n"
-                                           "ORIGIN_MESSAGE_ID=main/orders/3/42\n"
-                                           "ORIGIN_MESSAGE_IDY_TIME=main/orders/3/42\n"
+                                           "x-laneway-id=main/t/3/12:7:1\n"
+                                           "REAL_TOPIC=t-partition-3\n"
+                                           "REAL_SUBSCRIPTION=sub\n"
+                                           "ORIGIN_MESSAGE_ID=(12,7,3,1)\n"
+                                           "ORIGIN_MESSAGE_IDY_TIME=12:7:3:1\n"
                                            "RECONSUMETIMES=1\n"
                                            "DELAY_TIME=30000\n"
                                            "DEAD_LETTER_TOPIC=orders.dlq\n");
@@ -359,22 +372,47 @@ pulsar_first_retry_writes_what_stays(void **state)
 }
 
 static void
+pulsar_broker_without_ids_of_clients_writes_the_identity(void **state)
+{
+    (void)state;
+    struct lw_origin_facts facts = pulsar();
+    struct lw_headers headers;
+    facts.id_text = NULL;
+    facts.subscription = NULL;
+    lw_headers_init(&headers);
+    assert_true(lw_origin_build_dead_letter(&facts, NULL, 0, &headers));
+    assert_string_equal(text_of(&headers), "x-laneway-id=main/t/3/12:7:1\n"
+                                           "REAL_TOPIC=t-partition-3\n"
+                                           "ORIGIN_MESSAGE_ID=main/t/3/12:7:1\n"
+                                           "ORIGIN_MESSAGE_IDY_TIME=main/t/3/12:7:1\n"
+                                           "RECONSUMETIMES=1\n"
+                                           "x-error-reason=database timeout\n"
+                                           "x-retry-attempt=2\n");
+    lw_headers_deinit(&headers);
+}
+
+/* What the Java client's reconsumeLater made of a member of a batch on the retry topic. */
+static void
 pulsar_later_retries_keep_the_origin_and_count(void **state)
 {
     (void)state;
-    struct lw_header from[] = { header("REAL_TOPIC", "first"), header("RECONSUMETIMES", "1"),
-                                header("ORIGIN_MESSAGE_IDY_TIME", "12:3:-1"),
+    struct lw_header from[] = { header("REAL_TOPIC", "first"),
+                                header("RECONSUMETIMES", "1"),
+                                header("ORIGIN_MESSAGE_IDY_TIME", "12:3:-1:0"),
+                                header("ORIGIN_MESSAGE_ID", "12:3:-1:0"),
+                                header("REAL_SUBSCRIPTION", "theirs"),
                                 header("DELAY_TIME", "1000"),
                                 header("DEAD_LETTER_TOPIC", "first-sub-DLQ") };
-    struct lw_origin_facts facts = KAFKA;
+    struct lw_origin_facts facts = pulsar();
     struct lw_headers headers;
-    facts.family = LW_HEADERS_PULSAR;
     facts.retries = 2;
     lw_headers_init(&headers);
     assert_true(lw_origin_build_retry(&facts, from, COUNT(from), &headers));
-    assert_string_equal(text_of(&headers), "REAL_TOPIC=first\n"
-                                           "ORIGIN_MESSAGE_ID=12:3:-1\n"
-                                           "ORIGIN_MESSAGE_IDY_TIME=12:3:-1\n"
+    assert_string_equal(text_of(&headers), "x-laneway-id=main/first/0/12:3:0\n"
+                                           "REAL_TOPIC=first\n"
+                                           "REAL_SUBSCRIPTION=theirs\n"
+                                           "ORIGIN_MESSAGE_ID=12:3:-1:0\n"
+                                           "ORIGIN_MESSAGE_IDY_TIME=12:3:-1:0\n"
                                            "RECONSUMETIMES=2\n"
                                            "DELAY_TIME=30000\n"
                                            "DEAD_LETTER_TOPIC=first-sub-DLQ\n");
@@ -386,21 +424,50 @@ pulsar_dead_letter_keeps_the_count_and_says_why(void **state)
 {
     (void)state;
     struct lw_header from[] = { header("REAL_TOPIC", "first"), header("RECONSUMETIMES", "5"),
-                                header("ORIGIN_MESSAGE_ID", "12:3:-1"),
+                                header("ORIGIN_MESSAGE_ID", "(12,3,-1,-1)"),
+                                header("x-laneway-id", "main/first/0/12:3"),
                                 header("DELAY_TIME", "1000") };
-    struct lw_origin_facts facts = KAFKA;
+    struct lw_origin_facts facts = pulsar();
     struct lw_headers headers;
-    facts.family = LW_HEADERS_PULSAR;
     facts.retries = 5;
+    facts.subscription = NULL;
     lw_headers_init(&headers);
     assert_true(lw_origin_build_dead_letter(&facts, from, COUNT(from), &headers));
-    assert_string_equal(text_of(&headers), "REAL_TOPIC=first\n"
-                                           "ORIGIN_MESSAGE_ID=12:3:-1\n"
-                                           "ORIGIN_MESSAGE_IDY_TIME=12:3:-1\n"
+    assert_string_equal(text_of(&headers), "x-laneway-id=main/first/0/12:3\n"
+                                           "REAL_TOPIC=first\n"
+                                           "ORIGIN_MESSAGE_ID=(12,3,-1,-1)\n"
+                                           "ORIGIN_MESSAGE_IDY_TIME=(12,3,-1,-1)\n"
                                            "RECONSUMETIMES=5\n"
                                            "x-error-reason=database timeout\n"
                                            "x-retry-attempt=2\n");
     lw_headers_deinit(&headers);
+}
+
+/* Every copy of a copy, whoever wrote it, has the identity of the first appearance. */
+static void
+pulsar_identity_stays_over_copies_of_copies(void **state)
+{
+    (void)state;
+    struct lw_origin_facts facts = pulsar();
+    struct lw_headers copies[3];
+    struct lw_headers *before = NULL;
+    for (size_t i = 0; i < COUNT(copies); i++) {
+        lw_headers_init(&copies[i]);
+        assert_true(lw_origin_build_retry(&facts, before ? before->items : NULL,
+                                          before ? before->count : 0, &copies[i]));
+        before = &copies[i];
+        struct lw_header id = before->items[0];
+        assert_string_equal(id.name.data, "x-laneway-id");
+        assert_int_equal(id.value.size, strlen("main/t/3/12:7:1"));
+        assert_memory_equal(id.value.data, "main/t/3/12:7:1", id.value.size);
+        facts.topic = "retry";
+        facts.partition = 0;
+        facts.place = "500:9";
+        facts.id_text = "(500,9,-1,-1)";
+    }
+    for (size_t i = 0; i < COUNT(copies); i++) {
+        lw_headers_deinit(&copies[i]);
+    }
 }
 
 /* -- Replies -------------------------------------------------------------------------------------- */
@@ -511,6 +578,8 @@ main(void)
         cmocka_unit_test(pulsar_first_retry_writes_what_stays),
         cmocka_unit_test(pulsar_later_retries_keep_the_origin_and_count),
         cmocka_unit_test(pulsar_dead_letter_keeps_the_count_and_says_why),
+        cmocka_unit_test(pulsar_broker_without_ids_of_clients_writes_the_identity),
+        cmocka_unit_test(pulsar_identity_stays_over_copies_of_copies),
         cmocka_unit_test(reply_takes_trace_and_content_type_from_its_message),
         cmocka_unit_test(reply_keeps_what_its_handler_wrote),
         cmocka_unit_test(reply_to_a_plain_message_has_no_headers),

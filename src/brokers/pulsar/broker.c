@@ -387,6 +387,15 @@ place(const struct lw_message *message, char *out, size_t size)
     }
 }
 
+/* As the C++ and Python clients do, and so pulsar-dispatcher. */
+static void
+id_text(const struct lw_message *message, char *out, size_t size)
+{
+    struct lw_pulsar_message_id id = lw_pulsar_message_own_id(message);
+    (void)snprintf(out, size, "(%" PRIu64 ",%" PRIu64 ",%d,%d)", id.ledger, id.entry,
+                   (int)id.partition, (int)id.batch_index);
+}
+
 static enum lw_status
 describe_topics(struct lw_broker *base, struct lw_topic_info *topics, size_t n,
                 int64_t timeout_ms, struct lw_error *ret_error)
@@ -423,6 +432,7 @@ static const struct lw_broker_ops ops = {
     .headers = headers,
     .times = times,
     .place = place,
+    .id_text = id_text,
     .revoke_done = revoke_done,
     .stop_sources = stop_sources,
     .close = close_broker,
