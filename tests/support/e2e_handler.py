@@ -2,8 +2,8 @@
 """A handler of protocol `lines` for end-to-end tests: does what rules say, and writes down when.
 
 E2E_LOG is a directory: one file per worker, one line as a run begins and one before its answer
-is sent: what, topic, partition, offset, attempt, retries, monotonic ns, result, key. A line is
-one write, so it survives any kill. E2E_RULES is a JSON list of [modulus, remainder, results]:
+is sent: what, topic, partition, offset, attempt, retries, monotonic ns, result, key, number "i",
+redeliveries. A line is one write, so it survives any kill. E2E_RULES is a JSON list of [modulus, remainder, results]:
 the first rule that fits the number "i" in the value gives the result of attempt 1, 2, ...; the
 last one is repeated. A value may carry rules of its own under "do". Results: the verdicts ok,
 retry, dead, drop, error; retry:DELAY; reply (ok, with a reply); and what a broken handler does:
@@ -29,7 +29,7 @@ def shown_key(message):
     return key if len(key) <= 100 else f"<{len(key)}>"
 
 
-def note(what, message, attempt, result):
+def note(what, message, number, attempt, result):
     if LOG >= 0:
         fields = [
             what,
@@ -41,17 +41,21 @@ def note(what, message, attempt, result):
             time.monotonic_ns(),
             result,
             shown_key(message),
+            number,
+            message.get("redeliveries", 0),
         ]
         os.write(LOG, ("\t".join(map(str, fields)) + "\n").encode())
 
 
-def result_of(message):
+def value_of(message):
     try:
         value = json.loads(message.get("value") or "{}")
     except ValueError:
-        return "ok"
-    if not isinstance(value, dict):
-        return "ok"
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def result_of(message, value):
     results = value.get("do")
     for modulus, remainder, each in RULES if results is None else []:
         if value.get("i", -1) % modulus == remainder:
@@ -105,12 +109,14 @@ def serve():
         if "hello" in message:
             print(json.dumps({"ready": {"protocol": 1}}), flush=True)
             continue
-        attempt, result = message.get("attempt", 1), result_of(message)
-        note("S", message, attempt, result)
+        value = value_of(message)
+        number = value.get("i", -1)
+        attempt, result = message.get("attempt", 1), result_of(message, value)
+        note("S", message, number, attempt, result)
         if WORK_S:
             time.sleep(WORK_S)
         answer = misbehave(message, result)
-        note("E", message, attempt, result)
+        note("E", message, number, attempt, result)
         if answer is not None:
             print(json.dumps(answer), flush=True)
 

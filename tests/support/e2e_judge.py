@@ -32,7 +32,8 @@ def read_runs(folder, histories):
         member = int(path.name.split("-")[0])
         last = None
         for line in path.read_text().splitlines():
-            what, topic, partition, offset, attempt, retries, when, result, key = line.split("\t")
+            fields = line.split("\t")
+            what, topic, partition, offset, attempt, retries, when, result, key = fields[:9]
             place = (member, topic, int(partition), int(offset))
             if what == "S":
                 last = [int(when), int(attempt), int(retries), result, key, None]

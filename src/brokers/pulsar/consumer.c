@@ -283,7 +283,6 @@ void
 lw_pulsar_consumer_stop(struct lw_pulsar_consumer *consumer, uint64_t deadline)
 {
     struct lw_host *host = consumer->client->host;
-    bool has_acks = consumer->acks.pending_count > 0;
     bool is_trying = consumer->state == LW_PULSAR_CONSUMER_SUBSCRIBING ||
                      consumer->state == LW_PULSAR_CONSUMER_WAITING;
     if (consumer->is_stopping || consumer->state == LW_PULSAR_CONSUMER_STOPPED) {
@@ -292,6 +291,8 @@ lw_pulsar_consumer_stop(struct lw_pulsar_consumer *consumer, uint64_t deadline)
     consumer->is_stopping = true;
     consumer->is_paused = true;
     consumer->stop_deadline = deadline;
+    lw_pulsar_consumer_ack_parts(consumer);
+    bool has_acks = consumer->acks.pending_count > 0;
     lw_timers_arm(&host->timers, &consumer->stop_timer, deadline);
     if (consumer->state == LW_PULSAR_CONSUMER_READY) {
         lw_pulsar_consumer_go_on_stopping(consumer);

@@ -448,6 +448,7 @@ on_active(struct lw_pulsar_consumer *consumer, bool is_active)
     if (is_active && !consumer->is_begun && !consumer->is_seeking) {
         lw_pulsar_consumer_begin(consumer);
     } else if (!is_active && consumer->is_begun) {
+        lw_pulsar_consumer_ack_parts(consumer);
         lw_pulsar_consumer_flush_acks(consumer); /* the next one waits a moment for them */
         lw_pulsar_consumer_lose(consumer);
     }

@@ -133,6 +133,7 @@ void lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, 
 /* -- consumer_ack.c */
 void lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer);
+void lw_pulsar_consumer_ack_parts(struct lw_pulsar_consumer *consumer); /* before the last flush */
 void lw_pulsar_consumer_return_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_on_ack_timer(struct lw_timer *timer, uint64_t now);
 void lw_pulsar_consumer_on_ack_deferred(struct lw_deferred *deferred);

@@ -302,6 +302,35 @@ of_a_batch_only_the_member_that_was_refused_comes_again(void **state)
 }
 
 static void
+members_of_a_batch_that_are_settled_do_not_come_again_after_a_stop(void **state)
+{
+    (void)state;
+    publish("a", 5);
+    struct consuming *consuming = consuming_create(&stage.world, LW_PULSAR_SUB_SHARED);
+    consuming->settings.acks_batch_index = false;
+    consuming_start(consuming, 10);
+    consuming_until(consuming, 5);
+    consuming_ack(consuming, 0);
+    consuming_ack(consuming, 2);
+    consuming_nack(consuming, 1, 500); /* 3 and 4 are held until the end */
+    consuming_destroy(consuming);
+    consuming = consuming_create(&stage.world, LW_PULSAR_SUB_SHARED);
+    consuming_start(consuming, 10);
+    consuming_until(consuming, 3);
+    consuming_rest(consuming);
+    assert_int_equal(consuming->count, 3);
+    const int left[] = { 1, 3, 4 };
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(lw_pulsar_message_own_id(&consuming->messages[i]).batch_index,
+                         left[i]);
+    }
+    consuming_ack_all(consuming);
+    consuming_pass_ms(consuming, 200);
+    assert_int_equal(subscription().backlog, 0);
+    consuming_destroy(consuming);
+}
+
+static void
 on_exclusive_a_negative_ack_rewinds_without_what_is_held(void **state)
 {
     (void)state;
@@ -651,6 +680,7 @@ main(void)
         TEST(a_negative_ack_brings_the_message_again_after_its_delay),
         TEST(the_delay_of_negative_acks_grows_with_redeliveries),
         TEST(of_a_batch_only_the_member_that_was_refused_comes_again),
+        TEST(members_of_a_batch_that_are_settled_do_not_come_again_after_a_stop),
         TEST(on_exclusive_a_negative_ack_rewinds_without_what_is_held),
         TEST(what_is_held_too_long_comes_again_and_its_ack_is_ignored),
         TEST(a_seek_ends_the_ownership_and_all_comes_again),

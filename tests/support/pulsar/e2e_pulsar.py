@@ -56,13 +56,21 @@ def client():
     return _clients[url()]
 
 
+def check_same(found, expected, what):
+    """Compares two sets, and names no more than a few of their differences."""
+    found, expected = set(found), set(expected)
+    check(found == expected, f"{what}: {len(expected - found)} missing, such as"
+          f" {sorted(expected - found)[:3]}, {len(found - expected)} not expected, such as"
+          f" {sorted(found - expected)[:3]}")
+
+
 # --- what goes in, what came out --------------------------------------------------------------
 
 
 def produce(topic, values, key=None, batch=100, **more):
     """Publishes the values (text) in order; `key` gives each one its key. batch=1: no batches."""
     producer = client().create_producer(
-        topic, batching_enabled=batch > 1, batching_max_messages=max(batch, 1),
+        topic, batching_enabled=batch > 1, batching_max_messages=max(batch, 2),
         batching_max_publish_delay_ms=5, block_if_queue_full=True, max_pending_messages=10000,
         batching_type=more.pop("batching_type", pulsar.BatchingType.Default))
     failures, ids = [], []
