@@ -260,7 +260,8 @@ struct lw_broker_ops {
     enum lw_status (*create_topics)(struct lw_broker *broker, struct lw_topic_info *topics,
                                     size_t n, int64_t timeout_ms, struct lw_error *ret_error);
     /*
-     * What waits, from what is known anyway: no request is made. False: it is not known (now).
+     * What waits, from what is known already; nothing waits for a broker, which may ask for what
+     * the next call tells. False: it is not known (now).
      * NULL: this broker cannot tell.
      */
     bool (*lag)(struct lw_source *source, struct lw_lag *ret_lag);

@@ -237,7 +237,9 @@ start(struct lw_broker *base, struct lw_error *ret_error)
 static size_t
 events(struct lw_broker *base, struct lw_event *out, size_t n)
 {
-    return lw_events_take(&lw_pulsar_broker_of(base)->events, out, n);
+    struct lw_pulsar_broker *broker = lw_pulsar_broker_of(base);
+    lw_pulsar_backlog_look(broker);
+    return lw_events_take(&broker->events, out, n);
 }
 
 static void
@@ -396,6 +398,12 @@ id_text(const struct lw_message *message, char *out, size_t size)
                    (int)id.partition, (int)id.batch_index);
 }
 
+static bool
+lag(struct lw_source *face, struct lw_lag *ret_lag)
+{
+    return lw_pulsar_source_lag(lw_pulsar_source_of(face), ret_lag);
+}
+
 static enum lw_status
 describe_topics(struct lw_broker *base, struct lw_topic_info *topics, size_t n,
                 int64_t timeout_ms, struct lw_error *ret_error)
@@ -440,6 +448,7 @@ static const struct lw_broker_ops ops = {
     .default_topic = lw_pulsar_name_default_topic,
     .describe_topics = describe_topics,
     .create_topics = create_topics,
+    .lag = lag,
 };
 
 const struct lw_broker_ops *

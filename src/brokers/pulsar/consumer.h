@@ -114,6 +114,9 @@ void lw_pulsar_consumer_seek(struct lw_pulsar_consumer *consumer,
 /* Asks for the topic's last message id; false without a session. */
 bool lw_pulsar_consumer_ask_last(struct lw_pulsar_consumer *consumer,
                                  struct lw_pulsar_request *request, lw_pulsar_request_fn fn);
+/* Asks for CONSUMER_STATS; false without a session, or while it seeks. */
+bool lw_pulsar_consumer_ask_stats(struct lw_pulsar_consumer *consumer,
+                                  struct lw_pulsar_request *request, lw_pulsar_request_fn fn);
 /* Nothing came for so long though permits are out: subscribes again (11 B, liveness). */
 void lw_pulsar_consumer_resubscribe(struct lw_pulsar_consumer *consumer);
 

@@ -440,6 +440,23 @@ lw_pulsar_consumer_ask_last(struct lw_pulsar_consumer *consumer,
     return lw_pulsar_connection_send(consumer->connection, &command);
 }
 
+/* A broker closes the connection over one that it does not know. */
+bool
+lw_pulsar_consumer_ask_stats(struct lw_pulsar_consumer *consumer,
+                             struct lw_pulsar_request *request, lw_pulsar_request_fn fn)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_CONSUMER_STATS);
+    if (consumer->state != LW_PULSAR_CONSUMER_READY || consumer->is_seeking) {
+        return false;
+    }
+    lw_pulsar_request_cancel(request);
+    command.consumer_stats.consumer_id = consumer->user.id;
+    command.consumer_stats.request_id = lw_pulsar_request_begin(
+        consumer->connection, request, fn, "ask for the backlog",
+        consumer->client->options.operation_timeout_ns);
+    return lw_pulsar_connection_send(consumer->connection, &command);
+}
+
 /* -- What the broker says -------------------------------------------------------------------------- */
 
 static void

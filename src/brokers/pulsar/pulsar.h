@@ -5,6 +5,7 @@
  *   settings.c    from the options that people give to the settings of the parts
  *   source.c      one subscription: which topics it has, a slot and a consumer for each
  *   receive.c     receiving from a subscription's slots in turn, demand, settlement
+ *   backlog.c     what waits at the broker; slots that fell asleep
  *   consumer.h    one topic of a subscription; producer.h publishing
  *   connection.h  TCP, TLS, requests; lookup.h finding topics and their owners
  *   wire/         bytes to commands and back
@@ -41,12 +42,27 @@ void lw_pulsar_settings_consumer(const struct lw_pulsar_consumer_options *option
 
 /* -- source.c ------------------------------------------------------------------------------------- */
 
+/* What the broker told of a slot, and since when nothing came. */
+struct lw_pulsar_backlog {
+    struct lw_pulsar_request request;
+    uint64_t asked_at;     /* 0: never */
+    uint64_t entries;      /* that were at the broker and not here */
+    uint64_t told_entries; /* received in all when it was told */
+    uint64_t seen_entries; /* received in all when it was last looked at */
+    uint64_t active_at;    /* something came, or nothing could */
+    uint64_t mended_at;
+    uint64_t pause; /* before it is mended again */
+    bool is_known;
+    bool is_said;
+};
+
 /* One topic of a subscription; its number is its place for good. */
 struct lw_pulsar_slot {
     struct lw_pulsar_source *source;
     struct lw_pulsar_consumer *consumer;
     struct lw_list ready; /* in source->ready, if it may have something */
-    uint64_t generation;  /* 0: nobody owns it, or not announced yet */
+    struct lw_pulsar_backlog backlog;
+    uint64_t generation; /* 0: nobody owns it, or not announced yet */
     uint32_t number;
     int32_t partition; /* 0 of a topic without partitions */
     bool is_begun;     /* the consumer has it; the dispatcher hears of it with the generation */
@@ -71,6 +87,7 @@ struct lw_pulsar_source {
     struct lw_turns ready; /* lw_pulsar_slot.ready */
     uint32_t demand_messages;
     uint64_t demand_bytes;
+    uint64_t stall_ns; /* nothing came for so long though there is some: mend; 0: never */
     struct lw_pulsar_find find;
     struct lw_timer find_timer;     /* the next look for topics or partitions */
     struct lw_timer announce_timer; /* there was no memory to announce a slot */
@@ -114,6 +131,14 @@ size_t lw_pulsar_source_receive(struct lw_pulsar_source *source, struct lw_messa
 void lw_pulsar_source_settle(struct lw_pulsar_source *source,
                              const struct lw_settle_item *items, size_t n);
 
+/* -- backlog.c ------------------------------------------------------------------------------------ */
+
+/* An ownership begins. */
+void lw_pulsar_backlog_begin(struct lw_pulsar_slot *slot);
+/* Looks at every slot if the last look was a while ago. */
+void lw_pulsar_backlog_look(struct lw_pulsar_broker *broker);
+bool lw_pulsar_source_lag(struct lw_pulsar_source *source, struct lw_lag *ret_lag);
+
 /* -- broker.c ------------------------------------------------------------------------------------- */
 
 enum lw_pulsar_phase {
@@ -132,6 +157,7 @@ struct lw_pulsar_broker {
     struct lw_properties properties; /* the options borrow their texts */
     struct lw_pulsar_options options;
     enum lw_pulsar_phase phase;
+    uint64_t looked_at; /* at the slots' backlogs */
     bool is_stopping;
     bool is_publisher_closed;
     char *name;

@@ -28,6 +28,7 @@ announce(struct lw_pulsar_slot *slot)
         return;
     }
     slot->generation = lw_broker_next_generation();
+    lw_pulsar_backlog_begin(slot);
     struct lw_event event = {
         .kind = LW_EVENT_ASSIGNED,
         .source = lw_pulsar_source_face(source),
@@ -443,6 +444,9 @@ read_options(struct lw_pulsar_source *source, const struct lw_source_options *op
     lw_pulsar_settings_consumer(&source->options, source->subscription, source->ranges,
                                 &source->settings);
     source->settings.queue_bytes_max = options->queue_bytes_max;
+    source->stall_ns = options->stall_timeout_ms > 0
+                           ? (uint64_t)options->stall_timeout_ms * LW_MS
+                           : 0;
     return read_topic(source, options->topic, ret_error);
 }
 
@@ -474,6 +478,7 @@ lw_pulsar_source_destroy(struct lw_pulsar_source *source)
     lw_timers_disarm(timers, &source->announce_timer);
     lw_pulsar_find_cancel(&source->find);
     for (uint32_t i = 0; i < source->slot_count; i++) {
+        lw_pulsar_request_cancel(&source->slots[i]->backlog.request);
         lw_pulsar_consumer_destroy(source->slots[i]->consumer);
         lw_free(source->slots[i]);
     }

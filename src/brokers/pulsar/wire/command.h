@@ -516,6 +516,7 @@ struct lw_pulsar_consumer_stats {
     uint64_t consumer_id;
 };
 
+enum { LW_PULSAR_CONSUMER_STATS_HAS_MSG_BACKLOG = 1 << 15 };
 struct lw_pulsar_consumer_stats_response {
     uint64_t has;
     uint64_t request_id;
