@@ -6,7 +6,8 @@ is sent: what, topic, partition, offset, attempt, retries, monotonic ns, result,
 redeliveries. A line is one write, so it survives any kill. E2E_RULES is a JSON list of [modulus, remainder, results]:
 the first rule that fits the number "i" in the value gives the result of attempt 1, 2, ...; the
 last one is repeated. A value may carry rules of its own under "do". Results: the verdicts ok,
-retry, dead, drop, error; retry:DELAY; reply (ok, with a reply); and what a broken handler does:
+retry, dead, drop, error; retry:DELAY; error-once (ok when the broker gives it again); reply (ok,
+with a reply); output:TOPIC:DELAY (ok, and the value goes there); and what a broken handler does:
 garbage, silent, twice, unknown, exit, sleep:SECONDS, big:BYTES (a reply of that size).
 """
 import json
@@ -75,6 +76,13 @@ def answer_of(message, result):
     elif result.startswith("big:"):
         answer["result"] = "ok"
         answer["reply"] = "x" * int(result[4:])
+    elif result == "error-once":
+        is_first = message.get("redeliveries", 0) == 0
+        answer.update(result="error" if is_first else "ok", reason="as told, once")
+    elif result.startswith("output:"):
+        topic, delay = result[7:].rsplit(":", 1)
+        answer.update(result="ok", outputs=[{"topic": topic, "value": message["value"],
+                                             "delay": delay}])
     elif result.startswith("retry:"):
         answer.update(result="retry", delay=result[6:], reason=f"as told: {result}")
     elif result in ("retry", "dead", "drop", "error"):

@@ -14,7 +14,7 @@ pulsar_helpers=$broker_root/tests/support/pulsar
 pulsar_jars=$broker_cache/pulsar-$pulsar_version
 pulsar_venv=$broker_cache/python-pulsar-client-$pulsar_client_version
 pulsar_dispatcher_venv=$broker_cache/python-pulsar-dispatcher-$pulsar_dispatcher_version
-pulsar_ready_s=60
+pulsar_ready_s=120
 
 pulsar_help() {
     cat >&2 <<'EOT'
@@ -209,9 +209,17 @@ pulsar_start() {
     pulsar_address
 }
 
+# A kill may have come in the middle of a write.
+pulsar_mend_journal() {
+    local journals=("$pulsar_state"/data/standalone/bookkeeper/current/*.txn)
+    ! broker_pid "$pulsar_state" >/dev/null || return 0
+    [ ! -e "${journals[0]}" ] || python3 "$pulsar_here/pulsar-journal.py" "${journals[@]}"
+}
+
 pulsar_restart() {
     pulsar_exists || fail "nothing to restart: no state in $pulsar_state"
     pulsar_need_jars
+    pulsar_mend_journal
     pulsar_run
     pulsar_wait_ready || fail "Pulsar did not come back; its log is $pulsar_state/log"
     pulsar_address

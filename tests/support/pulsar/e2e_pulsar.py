@@ -64,6 +64,13 @@ def check_same(found, expected, what):
           f" {sorted(found - expected)[:3]}")
 
 
+def forget_client():
+    """The next one knows partitions that are new."""
+    found = _clients.pop(url(), None)
+    if found:
+        found.close()
+
+
 # --- what goes in, what came out --------------------------------------------------------------
 
 
@@ -164,13 +171,16 @@ def key_of(value):
     return json.loads(value)["key"]
 
 
-def run(limit_s=850):
+def run(limit_s=850, finish=None):
+    """Runs the script's tests; `finish` stops what they started."""
     code = 1
     try:
         e2e_base.run(url, limit_s)
     except SystemExit as end:
         code = end.code
     end_services()
+    if finish:
+        finish()
     sys.stdout.flush()
     # The client's own threads now and then abort the process while Python tears itself down.
     os._exit(code)
