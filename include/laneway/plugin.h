@@ -111,6 +111,14 @@ struct lw_source_options {
     bool reads_tiers;         /* false: only publishes to them */
 };
 
+/* What options of the client itself ask of the dispatcher. */
+struct lw_source_wishes {
+    uint32_t
+        redeliveries_max; /* what fails after so many is dead-lettered; 0: given back for ever */
+    const char *dead_letter_topic; /* where to, if nobody says it; NULL: the conventional one */
+    bool starts_paused;            /* until somebody resumes it */
+};
+
 enum lw_event_kind {
     LW_EVENT_ASSIGNED, /* slot begins: generation, topic, partition, position (-1 unknown) */
     /*
@@ -185,6 +193,8 @@ struct lw_broker_ops {
     enum lw_status (*subscribe)(struct lw_broker *broker,
                                 const struct lw_source_options *options,
                                 struct lw_source **ret_source, struct lw_error *ret_error);
+    /* Texts live as long as the source. NULL: nothing is asked. */
+    void (*wishes)(const struct lw_source *source, struct lw_source_wishes *ret_wishes);
     /* Takes a subscription back, before start only: as if it had never been. */
     void (*unsubscribe)(struct lw_source *source);
     /* Begins to connect; returns at once. */

@@ -11,6 +11,8 @@
  */
 #include "dispatcher/dispatcher.h"
 
+#include <stdio.h>
+
 #include "base/assert.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -25,6 +27,8 @@
 #define DETACH_DELAY_MS 1000
 
 /* -- choose, run ---------------------------------------------------------------------------- */
+
+static void end_spent(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 
 /* Its engine took fewer tasks than it said: back to the head of its lane, nobody is charged. */
 static void
@@ -80,7 +84,12 @@ start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     struct lw_stream *stream = lw_stream_of(delivery);
     struct lw_subscription *subscription = &stream->subscription;
-    run(dispatcher, delivery);
+    if (__builtin_expect(lw_policy_is_spent(&stream->policy, delivery->message.redeliveries),
+                         0)) {
+        end_spent(dispatcher, delivery);
+    } else {
+        run(dispatcher, delivery);
+    }
     if (stream->has_more && !subscription->receive.is_in &&
         (subscription->queued * 4 <= subscription->window.size * 3 ||
          !subscription->choose.is_in)) {
@@ -217,6 +226,7 @@ judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_deli
         .delay_ms = outcome ? outcome->delay_ms : -1,
         .attempt = delivery->attempt,
         .retries = delivery->verdict == LW_OK ? 0 : lw_publish_retries(delivery),
+        .redeliveries = delivery->message.redeliveries,
     };
     struct lw_ruling ruling = lw_policy_judge(&stream->policy, &item,
                                               lw_host_random(dispatcher->host));
@@ -226,6 +236,26 @@ judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_deli
     if (ruling.verdict != LW_OK) {
         log_failure(dispatcher, delivery, &ruling);
     }
+    lw_dispatcher_carry_out(dispatcher, delivery, ruling);
+}
+
+/* Its slot was for a run that it does not get: it was the end of a consumer or of its time before. */
+static void
+end_spent(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    struct lw_outcome *outcome = lw_delivery_outcome(delivery);
+    char reason[96];
+    int size = snprintf(reason, sizeof(reason), "redelivered %u times without a result",
+                        delivery->message.redeliveries);
+    if (outcome && size > 0) {
+        lw_outcome_set_reason(outcome, reason, (size_t)size);
+    }
+    lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
+    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_JUDGED);
+    struct lw_ruling ruling = lw_policy_judge_spent(&stream->policy);
+    delivery->verdict = (uint8_t)ruling.verdict;
+    log_failure(dispatcher, delivery, &ruling);
     lw_dispatcher_carry_out(dispatcher, delivery, ruling);
 }
 

@@ -379,6 +379,31 @@ lw_stream_destroy(struct lw_stream *stream)
     lw_free(stream);
 }
 
+/* What the client's own options ask for; what was said here by our own names goes first. */
+static enum lw_status
+take_wishes(struct lw_stream *stream, const struct lw_subscription_options *options,
+            struct lw_error *ret_error)
+{
+    const struct lw_broker_ops *ops = stream->link->broker->ops;
+    struct lw_source_wishes wishes = { 0 };
+    if (!ops->wishes) {
+        return LW_STATUS_OK;
+    }
+    ops->wishes(stream->source, &wishes);
+    if (wishes.dead_letter_topic && stream->dead_letter_topic && !options->dead_letter.topic) {
+        char *topic = lw_copy_text(wishes.dead_letter_topic);
+        if (!topic) {
+            return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "",
+                                "no memory for a subscription");
+        }
+        lw_free(stream->dead_letter_topic);
+        stream->dead_letter_topic = topic;
+    }
+    stream->policy.redeliveries_max = stream->dead_letter_topic ? wishes.redeliveries_max : 0;
+    stream->subscription.is_paused = wishes.starts_paused;
+    return LW_STATUS_OK;
+}
+
 enum lw_status
 lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *options,
                struct lw_error *ret_error)
@@ -397,8 +422,9 @@ lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *o
         .reads_tiers = stream->reads_tiers,
         .stall_timeout_ms = options->receive_stall_timeout_ms,
     };
-    return stream->link->broker->ops->subscribe(stream->link->broker, &source, &stream->source,
-                                                ret_error);
+    enum lw_status status = stream->link->broker->ops->subscribe(stream->link->broker, &source,
+                                                                 &stream->source, ret_error);
+    return status == LW_STATUS_OK ? take_wishes(stream, options, ret_error) : status;
 }
 
 void

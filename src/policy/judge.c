@@ -119,6 +119,16 @@ run_here(const struct lw_policy *policy, const struct lw_case *item, enum lw_cau
     return republish(policy, item, cause, random);
 }
 
+/* As in the official clients: with N redeliveries allowed it runs N + 1 times. */
+static struct lw_ruling
+give_back(const struct lw_policy *policy, const struct lw_case *item)
+{
+    if (policy->redeliveries_max > 0 && item->redeliveries >= policy->redeliveries_max) {
+        return end(policy, LW_CAUSE_EXHAUSTED);
+    }
+    return ruling(LW_ACTION_NACK, LW_CAUSE_NONE, own_delay_ms(item));
+}
+
 /* `cause` is what is said once nothing is left to try. */
 static struct lw_ruling
 retry(const struct lw_policy *policy, const struct lw_case *item, enum lw_cause cause,
@@ -131,7 +141,7 @@ retry(const struct lw_policy *policy, const struct lw_case *item, enum lw_cause 
         return republish(policy, item, cause, random);
     }
     if (policy->can_nack) {
-        return ruling(LW_ACTION_NACK, LW_CAUSE_NONE, own_delay_ms(item));
+        return give_back(policy, item);
     }
     return run_here(policy, item, cause, random);
 }
@@ -140,7 +150,7 @@ static struct lw_ruling
 redeliver(const struct lw_policy *policy, const struct lw_case *item, uint64_t random)
 {
     if (policy->can_nack) {
-        return ruling(LW_ACTION_NACK, LW_CAUSE_NONE, own_delay_ms(item));
+        return give_back(policy, item);
     }
     return run_here(policy, item, LW_CAUSE_EXHAUSTED, random);
 }
@@ -189,6 +199,20 @@ lw_policy_judge(const struct lw_policy *policy, const struct lw_case *item, uint
         break;
     }
     result.verdict = verdict;
+    return result;
+}
+
+bool
+lw_policy_is_spent(const struct lw_policy *policy, uint32_t redeliveries)
+{
+    return policy->redeliveries_max > 0 && redeliveries > policy->redeliveries_max;
+}
+
+struct lw_ruling
+lw_policy_judge_spent(const struct lw_policy *policy)
+{
+    struct lw_ruling result = end(policy, LW_CAUSE_EXHAUSTED);
+    result.verdict = LW_ERROR;
     return result;
 }
 

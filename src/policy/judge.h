@@ -2,7 +2,8 @@
 /*
  * What is owed after a handler's verdict: (verdict, attempt, retries, policy) -> ruling. Pure.
  * Error classes map codes first (dead beats retry beats error); then `retry` runs in place while
- * attempts are left, is republished while retries are left, and is dead after that.
+ * attempts are left, is republished while retries are left, and is dead after that. What would be
+ * given back to the broker is dead when it was redelivered often enough.
  */
 #ifndef LW_POLICY_JUDGE_H
 #define LW_POLICY_JUDGE_H
@@ -23,6 +24,7 @@ struct lw_policy {
     int64_t max_retries; /* -1 unlimited */
     struct lw_backoff backoff;
     bool can_nack;             /* the broker takes a message back by itself */
+    uint32_t redeliveries_max; /* after so many it is not given back any more; 0: always */
     enum lw_on_error on_error; /* never DEFAULT */
     enum lw_on_exhausted on_exhausted;
     bool has_dead_letter;
@@ -45,7 +47,7 @@ enum lw_action {
 enum lw_cause {
     LW_CAUSE_NONE,
     LW_CAUSE_HANDLER,   /* the handler said dead, or a class said so */
-    LW_CAUSE_EXHAUSTED, /* attempts or retries ran out */
+    LW_CAUSE_EXHAUSTED, /* attempts, retries or redeliveries ran out */
     LW_CAUSE_OVERSIZE,  /* a reply, output or copy that the target refuses for its size */
     LW_CAUSE_UNDELIVERABLE
 };
@@ -54,9 +56,10 @@ struct lw_case {
     enum lw_verdict verdict;
     bool has_code;
     int code;
-    int64_t delay_ms; /* the handler's own, -1 none */
-    uint32_t attempt; /* this run, from 1; uncharged runs do not count */
-    uint32_t retries; /* republications so far */
+    int64_t delay_ms;      /* the handler's own, -1 none */
+    uint32_t attempt;      /* this run, from 1; uncharged runs do not count */
+    uint32_t retries;      /* republications so far */
+    uint32_t redeliveries; /* the broker's count */
 };
 
 struct lw_ruling {
@@ -69,6 +72,9 @@ struct lw_ruling {
 /* `random` is any 64-bit random number, used for jitter only. */
 struct lw_ruling
 lw_policy_judge(const struct lw_policy *policy, const struct lw_case *item, uint64_t random);
+/* Redelivered more often than allowed, so that its last run never ended: it does not run again. */
+bool lw_policy_is_spent(const struct lw_policy *policy, uint32_t redeliveries);
+struct lw_ruling lw_policy_judge_spent(const struct lw_policy *policy);
 /* The target refused a publication for the message's own fault. */
 struct lw_ruling lw_policy_judge_refused(const struct lw_policy *policy, bool is_reply,
                                          const struct lw_case *item, uint64_t random);

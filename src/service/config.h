@@ -33,12 +33,13 @@ struct lw_config_broker;
 
 /* What the properties of a subscription mean for the rules; of Pulsar. */
 struct lw_config_consumer {
-    bool is_shared;      /* members take messages side by side: shared, key_shared */
-    bool keeps_keys;     /* a key goes to one member: all but shared */
-    bool keeps_all;      /* everything goes to one member: exclusive, failover */
-    const char *type;    /* "shared" */
-    bool has_policy;     /* a dead_letter_policy of the client */
-    uint32_t queue_size; /* receiver_queue_size, if it is among them; else 0 */
+    bool is_shared;           /* members take messages side by side: shared, key_shared */
+    bool keeps_keys;          /* a key goes to one member: all but shared */
+    bool keeps_all;           /* everything goes to one member: exclusive, failover */
+    const char *type;         /* "shared" */
+    bool has_policy;          /* a dead_letter_policy of the client */
+    const char *policy_topic; /* its topic; NULL: the conventional one */
+    uint32_t queue_size;      /* receiver_queue_size, if it is among them; else 0 */
 };
 
 /*

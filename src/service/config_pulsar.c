@@ -209,6 +209,17 @@ read_consumer(struct lw_config_build *build, const struct lw_config_client *clie
     lw_diagnostic_help(item, "%s", error.help);
 }
 
+/* Its topic is a dead-letter topic like any other: for the plan, for loops, for `topics create`. */
+static void
+take_policy(struct lw_config_pipeline *pipeline)
+{
+    struct lw_dead_letter_options *dead = &pipeline->common.dead_letter;
+    if (pipeline->consumer.has_policy && pipeline->consumer.policy_topic && !dead->topic &&
+        !dead->is_off) {
+        dead->topic = pipeline->consumer.policy_topic;
+    }
+}
+
 void
 lw_config_build_consumer(struct lw_config_build *build, struct lw_config_pipeline *pipeline)
 {
@@ -231,6 +242,7 @@ lw_config_build_consumer(struct lw_config_build *build, struct lw_config_pipelin
     }
     if (client && client->read_consumer) {
         read_consumer(build, client, pipeline, &list);
+        take_policy(pipeline);
     }
     drop_queue_size(pipeline, &list);
     pipeline->properties = list.items;

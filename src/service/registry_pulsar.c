@@ -98,6 +98,7 @@ read_consumer(const struct lw_config_broker *broker, const struct lw_property *p
         .keeps_all = type == LW_PULSAR_SUB_EXCLUSIVE || type == LW_PULSAR_SUB_FAILOVER,
         .type = type_name(type),
         .has_policy = consumer->max_redeliver_count > 0,
+        .policy_topic = consumer->dead_letter_topic,
         .queue_size = has_queue ? (uint32_t)consumer->receiver_queue_size : 0,
     };
     return status;

@@ -72,6 +72,17 @@ compare_served(const void *a, const void *b)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
+/* Some are paused from their start on, by an option of the client. */
+static void
+note_start(const struct lw_stream *stream, struct lw_pause_note *note)
+{
+    struct lw_host *host = stream->dispatcher->host;
+    if (stream->subscription.is_paused) {
+        lw_text_copy(note->who, sizeof note->who, "start_paused");
+        note->since_ms = host->ops->wall_ms(host);
+    }
+}
+
 enum lw_status
 lw_report_init(struct lw_report *report, struct lw_dispatcher *dispatcher)
 {
@@ -91,6 +102,7 @@ lw_report_init(struct lw_report *report, struct lw_dispatcher *dispatcher)
     }
     for (uint32_t i = 0; i < count; i++) {
         report->served[i] = dispatcher->streams[i];
+        note_start(dispatcher->streams[i], &report->pauses[i]);
     }
     qsort(report->served, count, sizeof(struct lw_stream *), compare_served);
     report->older.at = report->newer.at = dispatcher->host->now;

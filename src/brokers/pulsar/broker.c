@@ -129,6 +129,21 @@ static const struct lw_broker_caps pulsar_caps = {
     .retries_in_place = false,
 };
 
+/* It routes by the name that TLS says first; without TLS nobody says one. */
+static enum lw_status
+check_proxy(const struct lw_pulsar_client_settings *settings,
+            const struct lw_pulsar_address *address, struct lw_error *ret_error)
+{
+    if (!settings->has_proxy || address->is_tls) {
+        return LW_STATUS_OK;
+    }
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0419",
+                                         "proxy_service_url needs TLS, and the broker's url "
+                                         "does not use it");
+    lw_error_help(ret_error, "write pulsar+ssl://, or use_tls: true");
+    return status;
+}
+
 /* The client keeps address and credentials that it finds when it begins. */
 static enum lw_status
 open_client(struct lw_pulsar_broker *broker, const char *url, struct lw_error *ret_error)
@@ -140,10 +155,13 @@ open_client(struct lw_pulsar_broker *broker, const char *url, struct lw_error *r
     if (status != LW_STATUS_OK) {
         return status;
     }
-    client->address.is_tls |= broker->options.client.use_tls;
     lw_pulsar_settings_auth(&broker->options.client, &auth);
-    status = lw_pulsar_auth_create(broker->base.host, &auth, &client->auth, ret_error);
     lw_pulsar_settings_client(&broker->options.client, &settings);
+    client->address.is_tls |= settings.wants_tls;
+    status = check_proxy(&settings, &client->address, ret_error);
+    if (status == LW_STATUS_OK) {
+        status = lw_pulsar_auth_create(broker->base.host, &auth, &client->auth, ret_error);
+    }
     lw_pulsar_client_init(client, broker->base.host, broker->name, &settings, &client_ops);
     return status;
 }
@@ -300,6 +318,17 @@ close_broker(struct lw_broker *base)
 /* -- Messages ------------------------------------------------------------------------------------------- */
 
 static void
+wishes(const struct lw_source *face, struct lw_source_wishes *ret_wishes)
+{
+    const struct lw_pulsar_source *source = (const void *)face;
+    *ret_wishes = (struct lw_source_wishes){
+        .redeliveries_max = source->settings.max_redeliver_count,
+        .dead_letter_topic = source->settings.dead_letter_topic,
+        .starts_paused = source->settings.starts_paused,
+    };
+}
+
+static void
 demand(struct lw_source *face, uint32_t messages, uint64_t bytes)
 {
     lw_pulsar_source_demand(lw_pulsar_source_of(face), messages, bytes);
@@ -409,7 +438,7 @@ describe_topics(struct lw_broker *base, struct lw_topic_info *topics, size_t n,
                 int64_t timeout_ms, struct lw_error *ret_error)
 {
     return lw_pulsar_admin_describe(&lw_pulsar_broker_of(base)->client,
-                                    lw_pulsar_broker_of(base)->options.client.admin_url, topics,
+                                    lw_pulsar_broker_of(base)->client.options.admin_url, topics,
                                     n, timeout_ms, ret_error);
 }
 
@@ -418,7 +447,7 @@ create_topics(struct lw_broker *base, struct lw_topic_info *topics, size_t n,
               int64_t timeout_ms, struct lw_error *ret_error)
 {
     return lw_pulsar_admin_create(&lw_pulsar_broker_of(base)->client,
-                                  lw_pulsar_broker_of(base)->options.client.admin_url, topics,
+                                  lw_pulsar_broker_of(base)->client.options.admin_url, topics,
                                   n, timeout_ms, ret_error);
 }
 
@@ -426,6 +455,7 @@ static const struct lw_broker_ops ops = {
     .scheme = "pulsar",
     .create = create,
     .subscribe = subscribe,
+    .wishes = wishes,
     .unsubscribe = unsubscribe,
     .start = start,
     .events = events,

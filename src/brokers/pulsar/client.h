@@ -29,9 +29,17 @@ struct lw_pulsar_client_settings {
     uint64_t backoff_first_ns;      /* 100 ms */
     uint64_t backoff_max_ns;        /* 60 s */
     uint32_t lookups_max;           /* in flight; more wait here */
-    uint32_t rejected_max;     /* TooManyRequests in 60 s before the connection is closed: 50 */
-    const char *listener_name; /* NULL: none */
-    const char *client_version; /* "Laneway-VERSION" */
+    uint32_t rejected_max;  /* TooManyRequests in 60 s before the connection is closed: 50 */
+    uint32_t redirects_max; /* of one lookup: 20 */
+    uint64_t partitions_every_ns; /* grown partitions are looked for: 60 s */
+    const char *listener_name;    /* NULL: none */
+    const char *client_version;   /* "Laneway-VERSION" */
+    const char *description;      /* appended to it; NULL: none */
+    const char *admin_url;        /* NULL: made from the address */
+    struct lw_pulsar_host
+        proxy; /* routes by the name in TLS: TCP goes there, whoever is meant */
+    bool has_proxy;
+    bool wants_tls; /* though the address does not say it */
     struct lw_pulsar_tls_options tls;
 };
 

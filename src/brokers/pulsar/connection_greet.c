@@ -19,36 +19,47 @@ text_bytes(const char *text)
 
 /* -- CONNECT ------------------------------------------------------------------------------------------ */
 
-/* Through a proxy: "host:port" of the broker that is meant. */
+/* Both texts of CONNECT that are made here; false without memory. */
+struct texts {
+    struct lw_text version;
+    struct lw_text broker;
+};
+
 static bool
-set_proxied(struct lw_pulsar_connection *connection, struct lw_text *text,
-            struct lw_pulsar_connect *connect)
+set_texts(struct lw_pulsar_connection *connection, struct texts *texts,
+          struct lw_pulsar_connect *connect)
 {
+    const struct lw_pulsar_client_settings *options = &connection->client->options;
     const struct lw_pulsar_target *target = &connection->target;
-    if (lw_pulsar_host_is_same(&target->logical, &target->physical)) {
-        return true;
+    lw_text_format(&texts->version, "%s%s%s", options->client_version,
+                   options->description ? "-" : "",
+                   options->description ? options->description : "");
+    connect->client_version = (struct lw_bytes){ texts->version.data, texts->version.size };
+    if (!lw_pulsar_host_is_same(&target->logical, &target->physical)) {
+        /* Through a proxy: "host:port" of the broker that is meant. */
+        lw_pulsar_host_format(&target->logical, &texts->broker);
+        connect->proxy_to_broker_url = (struct lw_bytes){ texts->broker.data,
+                                                          texts->broker.size };
     }
-    lw_pulsar_host_format(&target->logical, text);
-    connect->proxy_to_broker_url = (struct lw_bytes){ text->data, text->size };
-    return !text->is_failed;
+    return !texts->version.is_failed && !texts->broker.is_failed;
 }
 
 static void
 send_connect(struct lw_pulsar_connection *connection,
              const struct lw_pulsar_credentials *credentials)
 {
-    struct lw_text text;
+    struct texts texts;
     struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_CONNECT);
     struct lw_pulsar_connect *connect = &command.connect;
-    connect->client_version = text_bytes(connection->client->options.client_version);
     connect->auth_method_name = text_bytes(credentials->method);
     connect->auth_data = credentials->data;
     connect->protocol_version = LW_PULSAR_PROTOCOL_VERSION;
     connect->has |= LW_PULSAR_CONNECT_HAS_FEATURE_FLAGS;
     connect->feature_flags.supports_auth_refresh = true;
     connect->feature_flags.supports_broker_entry_metadata = true;
-    lw_text_init(&text);
-    if (set_proxied(connection, &text, connect)) {
+    lw_text_init(&texts.version);
+    lw_text_init(&texts.broker);
+    if (set_texts(connection, &texts, connect)) {
         connection->state = LW_PULSAR_GREETING;
         lw_timers_arm(&connection->client->host->timers, &connection->timer,
                       connection->deadline);
@@ -58,7 +69,8 @@ send_connect(struct lw_pulsar_connection *connection,
         (void)lw_error_set(&error, LW_STATUS_NO_MEMORY, "", "no memory for a connection");
         lw_pulsar_connection_end(connection, -1, &error);
     }
-    lw_text_deinit(&text);
+    lw_text_deinit(&texts.version);
+    lw_text_deinit(&texts.broker);
 }
 
 static void

@@ -116,6 +116,14 @@ tune(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
+/* Where TCP goes. */
+static const struct lw_pulsar_host *
+dialled_host(const struct lw_pulsar_connection *connection)
+{
+    const struct lw_pulsar_client_settings *options = &connection->client->options;
+    return options->has_proxy ? &options->proxy : &connection->target.physical;
+}
+
 /* 0 when the connection is made or on its way, else why not. */
 static int
 dial_address(struct lw_pulsar_connection *connection,
@@ -198,7 +206,7 @@ add_address(struct lw_pulsar_connection *connection, const struct sockaddr *from
             socklen_t size)
 {
     struct lw_pulsar_socket_address *to = &connection->addresses[connection->address_count];
-    uint16_t port = htons(connection->target.physical.port);
+    uint16_t port = htons(dialled_host(connection)->port);
     memcpy(&to->address, from, size);
     to->size = size;
     if (from->sa_family == AF_INET6) {
@@ -232,7 +240,7 @@ on_resolved(struct lw_resolve *resolve, const struct addrinfo *addresses, const 
 static bool
 add_literal(struct lw_pulsar_connection *connection)
 {
-    const char *name = connection->target.physical.name;
+    const char *name = dialled_host(connection)->name;
     struct sockaddr_in ip4 = { .sin_family = AF_INET };
     struct sockaddr_in6 ip6 = { .sin6_family = AF_INET6 };
     if (inet_pton(AF_INET, name, &ip4.sin_addr) == 1) {
@@ -255,7 +263,7 @@ lw_pulsar_connection_open(struct lw_pulsar_connection *connection)
         return;
     }
     lw_timers_arm(&host->timers, &connection->timer, connection->deadline);
-    if (!lw_host_resolve(host, &connection->resolve, connection->target.physical.name,
+    if (!lw_host_resolve(host, &connection->resolve, dialled_host(connection)->name,
                          on_resolved)) {
         end_unreachable(connection, "its name cannot be looked up");
     }

@@ -214,6 +214,12 @@ lw_pulsar_consumer_topic(const struct lw_pulsar_consumer *consumer)
     return consumer->topic;
 }
 
+const struct lw_pulsar_consumer_settings *
+lw_pulsar_consumer_settings_of(const struct lw_pulsar_consumer *consumer)
+{
+    return consumer->options;
+}
+
 /* -- Starting and stopping ------------------------------------------------------------------------- */
 
 void

@@ -34,18 +34,21 @@ struct lw_pulsar_consumer_settings {
     bool wants_ack_receipts; /* default true: an ack counts once it is confirmed */
     uint32_t receiver_queue_size;
     uint64_t queue_bytes_max;
-    uint32_t ack_group_max;       /* 1,000 */
-    uint64_t ack_group_ns;        /* 100 ms; 0: at the end of the turn */
-    uint64_t nack_delay_ns;       /* default of a nack without its own delay */
-    uint64_t nack_delay_max_ns;   /* > nack_delay_ns: doubled with each redelivery up to this */
-    uint64_t ack_timeout_ns;      /* 0: none */
+    uint32_t ack_group_max;     /* 1,000 */
+    uint64_t ack_group_ns;      /* 100 ms; 0: at the end of the turn */
+    uint64_t nack_delay_ns;     /* default of a nack without its own delay */
+    uint64_t nack_delay_max_ns; /* > nack_delay_ns: it grows with each redelivery up to this */
+    double nack_multiplier;     /* by so much: 2 */
+    uint64_t ack_timeout_ns;    /* 0: none */
     uint32_t chunked_pending_max; /* messages being assembled: 10 */
     uint64_t chunked_bytes_max;
-    uint64_t chunk_expiry_ns;        /* 60 s */
-    bool acks_oldest_chunked;        /* when full; false: redelivered */
-    uint32_t max_redeliver_count;    /* consumer-side dead-letter policy; 0: none */
-    uint64_t uncompressed_bytes_max; /* 128 MiB */
-    int32_t key_shared_mode;         /* LW_PULSAR_KEY_SHARED_ */
+    uint64_t chunk_expiry_ns;              /* 60 s */
+    bool acks_oldest_chunked;              /* when full; false: redelivered */
+    uint32_t max_redeliver_count;          /* consumer-side dead-letter policy; 0: none */
+    const char *dead_letter_topic;         /* of the policy; NULL: TOPIC-SUBSCRIPTION-DLQ */
+    const char *initial_subscription_name; /* made with that topic; NULL: none */
+    uint64_t uncompressed_bytes_max;       /* 128 MiB */
+    int32_t key_shared_mode;               /* LW_PULSAR_KEY_SHARED_ */
     bool allows_out_of_order;
     const struct lw_pulsar_range *ranges; /* sticky */
     size_t range_count;
@@ -58,6 +61,11 @@ struct lw_pulsar_consumer_settings {
     size_t property_count;
     const struct lw_property *subscription_properties;
     size_t subscription_property_count;
+    /* Of the source that these consumers belong to. */
+    uint32_t queue_total_max; /* of all partitions together */
+    int32_t regex_mode;       /* enum lw_pulsar_regex_mode: which topics a pattern sees */
+    uint64_t discovery_ns;    /* how often topics of a pattern are looked for */
+    bool starts_paused;
 };
 
 struct lw_pulsar_consumer;
@@ -135,6 +143,10 @@ lw_pulsar_message_times(const struct lw_message *message, struct lw_message_time
 /* Ledger, entry, partition, batch index. */
 struct lw_pulsar_message_id lw_pulsar_message_own_id(const struct lw_message *message);
 struct lw_bytes lw_pulsar_message_schema_version(const struct lw_message *message);
+/* Whose settings; its topic and subscription are those of the message. */
+const struct lw_pulsar_consumer *lw_pulsar_message_consumer(const struct lw_message *message);
+const struct lw_pulsar_consumer_settings *
+lw_pulsar_consumer_settings_of(const struct lw_pulsar_consumer *consumer);
 /* The key came in base64 (its bytes are no text): a copy is to be sent so, too. */
 bool lw_pulsar_message_has_bytes_key(const struct lw_message *message);
 

@@ -188,7 +188,7 @@ lw_pulsar_consumer_nack(struct lw_pulsar_consumer *consumer, const struct lw_mes
     }
     if (delay_ns == UINT64_MAX) {
         delay_ns = lw_pulsar_nacks_delay(options->nack_delay_ns, options->nack_delay_max_ns,
-                                         message->redeliveries);
+                                         options->nack_multiplier, message->redeliveries);
     }
     lw_pulsar_consumer_plan_nack(consumer, entry, delay_ns);
 }

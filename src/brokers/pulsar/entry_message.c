@@ -92,6 +92,13 @@ lw_pulsar_message_schema_version(const struct lw_message *message)
     return member ? member->schema_version : (struct lw_bytes){ NULL, 0 };
 }
 
+const struct lw_pulsar_consumer *
+lw_pulsar_message_consumer(const struct lw_message *message)
+{
+    const struct lw_pulsar_received *member = message->owner;
+    return member ? member->arrival->entry->consumer : NULL;
+}
+
 bool
 lw_pulsar_message_has_bytes_key(const struct lw_message *message)
 {

@@ -122,10 +122,18 @@ lw_pulsar_nacks_pop(struct lw_pulsar_nacks *nacks, uint64_t now)
 }
 
 uint64_t
-lw_pulsar_nacks_delay(uint64_t delay, uint64_t delay_max, uint32_t redeliveries)
+lw_pulsar_nacks_delay(uint64_t delay, uint64_t delay_max, double multiplier,
+                      uint32_t redeliveries)
 {
-    for (uint32_t i = 0; i < redeliveries && delay < delay_max && delay > 0; i++) {
-        delay = delay > delay_max / 2 ? delay_max : delay * 2;
+    for (uint32_t i = 0; i < redeliveries && delay < delay_max; i++) {
+        double next = (double)delay * multiplier;
+        if (next >= (double)delay_max) {
+            return delay_max;
+        }
+        if ((uint64_t)next <= delay) {
+            return delay; /* it does not grow */
+        }
+        delay = (uint64_t)next;
     }
     return delay;
 }

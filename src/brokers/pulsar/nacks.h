@@ -24,7 +24,11 @@ void lw_pulsar_nacks_remove(struct lw_pulsar_nacks *nacks, struct lw_pulsar_entr
 uint64_t lw_pulsar_nacks_next(const struct lw_pulsar_nacks *nacks);
 /* Takes one that is due; NULL: none. */
 struct lw_pulsar_entry *lw_pulsar_nacks_pop(struct lw_pulsar_nacks *nacks, uint64_t now);
-/* When to ask for it again: the delay, doubled per redelivery up to `delay_max` if that is more. */
-uint64_t lw_pulsar_nacks_delay(uint64_t delay, uint64_t delay_max, uint32_t redeliveries);
+/*
+ * When to ask for it again: the delay, times the multiplier per redelivery, up to `delay_max` if
+ * that is more.
+ */
+uint64_t lw_pulsar_nacks_delay(uint64_t delay, uint64_t delay_max, double multiplier,
+                               uint32_t redeliveries);
 
 #endif

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "brokers/pulsar/address.h"
 #include "brokers/pulsar/options.h"
 #include "brokers/pulsar/wire/command.h"
 
 #define CODE "E0419"
 #define WRONG "E0416"
 
-enum { ACK_TIMEOUT_MS_MIN = 10000, HASH_MAX = 65535 };
+enum { ACK_TIMEOUT_MS_MIN = 10000, HASH_MAX = 65535, DESCRIPTION_BYTES_MAX = 64 };
 
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *code, const char *what, const char *help)
@@ -161,15 +162,35 @@ lw_pulsar_options_check_consumer(const struct lw_pulsar_consumer_options *option
     return status == LW_STATUS_OK ? check_times(options, ret_error) : status;
 }
 
-enum lw_status
-lw_pulsar_options_check_broker(const struct lw_pulsar_options *options,
-                               struct lw_error *ret_error)
+static enum lw_status
+check_client(const struct lw_pulsar_client_options *client, struct lw_error *ret_error)
 {
-    const struct lw_pulsar_client_options *client = &options->client;
+    struct lw_pulsar_host host;
+    bool is_tls = false;
     if (client->initial_backoff_interval_ms > client->max_backoff_interval_ms) {
         return refuse(ret_error, CODE,
                       "initial_backoff_interval_ms is above max_backoff_interval_ms",
                       "raise the one or lower the other");
+    }
+    if (client->proxy_service_url &&
+        (!lw_pulsar_address_parse_broker(client->proxy_service_url, &host, &is_tls) ||
+         !is_tls)) {
+        return refuse(ret_error, WRONG, "proxy_service_url is not one address with TLS",
+                      "write it as pulsar+ssl://proxy.example.com:4443");
+    }
+    if (client->description && strlen(client->description) > DESCRIPTION_BYTES_MAX) {
+        return refuse(ret_error, WRONG, "description has more than 64 bytes", "shorten it");
+    }
+    return LW_STATUS_OK;
+}
+
+enum lw_status
+lw_pulsar_options_check_broker(const struct lw_pulsar_options *options,
+                               struct lw_error *ret_error)
+{
+    enum lw_status status = check_client(&options->client, ret_error);
+    if (status != LW_STATUS_OK) {
+        return status;
     }
     if (options->producer.chunking_enabled && options->producer.batching_enabled) {
         return refuse(ret_error, CODE,

@@ -66,6 +66,8 @@
 #define DAY_MS 86400000
 #define MANY 1000000000
 
+static const struct lw_option_word proxy_words[] = { IS("SNI", 0), { 0 } };
+
 static const struct lw_option client_rows[] = {
     NUMBER("operation_timeout_seconds", CLIENT(operation_timeout_seconds), "30", 1, DAY_S,
            "How long a lookup, a subscribe, a create or a seek may take in all."),
@@ -113,12 +115,19 @@ static const struct lw_option client_rows[] = {
     TEXT("listener_name", CLIENT(listener_name),
          "Which of the broker's advertised addresses lookups ask for."),
     TEXT("proxy_service_url", CLIENT(proxy_service_url),
-         "Proxy that routes by the name sent in TLS (SNI); needs TLS."),
-    EMPTY("proxy_protocol", LW_OPTION_TEXT, NULL, 0, 0, "SNI is the only one that exists."),
+         "pulsar+ssl://HOST:PORT of a proxy that routes by the name sent in TLS (SNI): all "
+         "connections go there; needs TLS."),
+    { .name = "proxy_protocol",
+      .type = LW_OPTION_ENUM,
+      .words = proxy_words,
+      .initial = "SNI",
+      .is_unbound = true,
+      .doc = "SNI is the only one that exists." },
     TEXT(
         "admin_url", CLIENT(admin_url),
         "http address of the admin API; without it the first host with port 8080 (TLS: 8443)."),
-    TEXT("description", CLIENT(description), "Appended to the client's version at the broker."),
+    TEXT("description", CLIENT(description),
+         "Appended to the client's version that the broker shows, up to 64 bytes."),
     EMPTY("io_threads", LW_OPTION_INT, "1", 1, 1024,
           "One loop serves all connections; handlers run in their engines."),
     EMPTY("message_listener_threads", LW_OPTION_INT, "1", 1, 1024,
@@ -225,8 +234,6 @@ static const struct lw_option consumer_rows[] = {
       CONSUMER(replicate_subscription_state_enabled),
       .initial = "false",
       .doc = "The subscription's state is replicated to other clusters." },
-    BOOL("start_message_id_inclusive", CONSUMER(start_message_id_inclusive), "false",
-         "A seek to a message includes that message."),
     BOOL("start_paused", CONSUMER(start_paused), "false",
          "Nothing is received until `laneway resume`."),
     NUMBER("priority_level", CONSUMER(priority_level), "0", 0, 1000000,
@@ -250,12 +257,14 @@ static const struct lw_option consumer_rows[] = {
          "false", "A key may move to another consumer before all of it is settled."),
     TEXT("key_shared_policy.sticky_ranges", CONSUMER(sticky_ranges),
          "Hash ranges of mode sticky: 0-32767,40000-50000."),
-    NUMBER("dead_letter_policy.max_redeliver_count", CONSUMER(max_redeliver_count), "0", 0,
-           MANY, "So many redeliveries lead to the dead-letter topic; 0: no such policy."),
+    NUMBER(
+        "dead_letter_policy.max_redeliver_count", CONSUMER(max_redeliver_count), "0", 0, MANY,
+        "What fails after so many redeliveries goes to the dead-letter topic: N redeliveries "
+        "are N + 1 runs; 0: no such policy."),
     TEXT("dead_letter_policy.dead_letter_topic", CONSUMER(dead_letter_topic),
-         "Without it TOPIC-SUBSCRIPTION-DLQ."),
+         "The topic of that policy; without it TOPIC-SUBSCRIPTION-DLQ."),
     TEXT("dead_letter_policy.initial_subscription_name", CONSUMER(initial_subscription_name),
-         "Made with the dead-letter topic, so that nothing in it is lost."),
+         "Made with the dead-letter topic of that policy, so that nothing in it is lost."),
     METADATA("Metadata of the consumer, shown by the broker's statistics."),
     EMPTY("broker_consumer_stats_cache_time_ms", LW_OPTION_INT, "30000", 0, MANY,
           "The broker's statistics are not asked for."),
@@ -275,6 +284,9 @@ static const struct lw_option consumer_rows[] = {
     REFUSED("schema", NULL, "handlers get bytes; enforced schemas are carried through"),
     REFUSED("message_listener", NULL, "the handler is the pipeline's"),
     REFUSED("process_message", NULL, "the handler is the pipeline's"),
+    REFUSED("start_message_id_inclusive", "false",
+            "a subscription begins by initial_position and goes on where it was; nothing here "
+            "seeks to a message"),
     REFUSED("topic", NULL, "topics are the pipeline's"),
     REFUSED("topics_pattern", NULL, "topics are the pipeline's"),
     REFUSED("subscription_name", NULL, "it is the pipeline's consumer.subscription"),
@@ -316,10 +328,10 @@ static const struct lw_option_word routing_words[] = {
 static const struct lw_option_word hashing_words[] = {
     IS("java_string_hash", LW_PULSAR_HASH_JAVA_STRING),
     IS("murmur3_32hash", LW_PULSAR_HASH_MURMUR3),
-    IS("boost_hash", LW_PULSAR_HASH_BOOST),
+    { .word = "boost_hash", .value = LW_PULSAR_HASH_BOOST, .is_later = true },
     ALIAS("JavaStringHash", LW_PULSAR_HASH_JAVA_STRING),
     ALIAS("Murmur3_32Hash", LW_PULSAR_HASH_MURMUR3),
-    ALIAS("BoostHash", LW_PULSAR_HASH_BOOST),
+    { .word = "BoostHash", .value = LW_PULSAR_HASH_BOOST, .is_alias = true, .is_later = true },
     { 0 },
 };
 
@@ -347,7 +359,8 @@ static const struct lw_option producer_rows[] = {
     TEXT("producer_name", PRODUCER(producer_name),
          "Prefix of the names of producers; without it the broker makes them."),
     NUMBER("initial_sequence_id", PRODUCER(initial_sequence_id), "-1", -1, 9e15,
-           "The first message of a producer has the next one; -1: as the broker says."),
+           "The first message of a producer has the next one, or one above the broker's last "
+           "if that is more; -1: as the broker says."),
     NUMBER("send_timeout_millis", PRODUCER(send_timeout_millis), "30000", 0, DAY_MS,
            "A message without a receipt for so long is unknown and sent again; 0: never."),
     WORD("compression_type", PRODUCER(compression_type), "none", compression_words,
@@ -356,7 +369,7 @@ static const struct lw_option producer_rows[] = {
            "Messages of a producer that wait for receipts."),
     NUMBER("max_pending_messages_across_partitions",
            PRODUCER(max_pending_messages_across_partitions), "50000", 1, MANY,
-           "The same over all partitions."),
+           "The same over all partitions of a topic, which have equal shares in it."),
     BOOL("batching_enabled", PRODUCER(batching_enabled), "true",
          "Messages that come close together are sent as one entry. Python's client begins with "
          "false."),
@@ -374,7 +387,9 @@ static const struct lw_option producer_rows[] = {
     WORD("message_routing_mode", PRODUCER(message_routing_mode), "round_robin", routing_words,
          "The partition of a message without a key."),
     WORD("hashing_scheme", PRODUCER(hashing_scheme), "java_string_hash", hashing_words,
-         "The partition of a key. Java, Go: java_string_hash; C++, Python: boost_hash."),
+         "The partition of a key; java_string_hash is what the Java and Go clients begin with. "
+         "Refused (E0415): boost_hash, with which C++ and Python begin, depends on the release "
+         "of Boost that they were built with."),
     WORD("access_mode", PRODUCER(access_mode), "shared", access_words,
          "Whether others may publish to the topic."),
     METADATA("Metadata of the producer, shown by the broker's statistics."),

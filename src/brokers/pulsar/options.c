@@ -175,6 +175,18 @@ refuse_option(const struct lw_option *row, const char *name, struct lw_error *re
     return status;
 }
 
+/* A value that the clients have and we do not. */
+static enum lw_status
+refuse_word(const struct lw_option *row, const char *name, const char *value,
+            struct lw_error *ret_error)
+{
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_UNSUPPORTED, REFUSED,
+                                         "\"%s\" of the option \"%s\" is not served", value,
+                                         name);
+    lw_error_help(ret_error, "%s", row->doc);
+    return status;
+}
+
 static enum lw_status
 refuse_name(const char *name, struct lw_error *ret_error)
 {
@@ -253,7 +265,11 @@ store(struct lw_pulsar_options *options, enum lw_pulsar_scope scope,
 {
     union lw_option_value value;
     const char *text = spell_bool(row, property->value ? property->value : "");
-    if (lw_option_parse(row, text, &value) != LW_OPTION_FINE) {
+    enum lw_option_fault fault = lw_option_parse(row, text, &value);
+    if (fault == LW_OPTION_LATER_WORD) {
+        return refuse_word(row, property->name, text, ret_error);
+    }
+    if (fault != LW_OPTION_FINE) {
         return refuse_value(row, property->name, text, ret_error);
     }
     if (row->type == LW_OPTION_TEXT && *text == '\0') {

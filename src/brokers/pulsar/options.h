@@ -79,7 +79,6 @@ struct lw_pulsar_consumer_options {
     bool batch_index_ack_enabled;
     bool is_read_compacted;
     bool replicate_subscription_state_enabled;
-    bool start_message_id_inclusive;
     bool start_paused;
     int64_t priority_level;
     int64_t pattern_auto_discovery_period; /* seconds */

@@ -148,9 +148,15 @@ has_room(const struct lw_pulsar_producer *producer, uint64_t bytes)
 {
     const struct lw_pulsar_producer_settings *options =
         lw_pulsar_publisher_of(producer)->options;
+    uint32_t parts = producer->topic->partitions;
+    uint32_t share = parts > 0 ? options->pending_topic_max / parts : 0;
+    uint32_t most = options->pending_max;
+    if (parts > 0 && options->pending_topic_max > 0 && share < most) {
+        most = share > 0 ? share : 1;
+    }
     bool fits = options->pending_bytes_max == 0 || producer->messages == 0 ||
                 producer->bytes + bytes <= options->pending_bytes_max;
-    return fits && producer->messages < options->pending_max;
+    return fits && producer->messages < most;
 }
 
 /*

@@ -279,7 +279,10 @@ begin_first(struct lw_pulsar_producer *producer,
                                                  success->producer_name.size);
     }
     producer->was_ready = producer->producer_name != NULL;
-    producer->next_id = (uint64_t)(success->last_sequence_id + 1);
+    /* Never below the broker's: with deduplication it would drop them and say it took them. */
+    uint64_t first = lw_pulsar_publisher_of(producer)->options->first_sequence_id;
+    uint64_t next = (uint64_t)(success->last_sequence_id + 1);
+    producer->next_id = next > first ? next : first;
     return producer->was_ready;
 }
 
@@ -361,6 +364,7 @@ set_identity(struct lw_pulsar_producer *producer, struct lw_pulsar_producer_comm
     command->producer_name = lw_bytes_of(producer->producer_name);
     command->user_provided_producer_name = producer->is_name_ours;
     command->epoch = producer->epoch;
+    command->initial_subscription_name = lw_bytes_of(producer->topic->initial_subscription);
     command->producer_access_mode = lw_pulsar_publisher_of(producer)->options->access_mode;
     if (producer->has_topic_epoch) {
         command->has |= LW_PULSAR_PRODUCER_HAS_TOPIC_EPOCH;

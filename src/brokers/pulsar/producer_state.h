@@ -47,6 +47,7 @@ struct lw_pulsar_topic {
     char *name;     /* canonical */
     char *spelling; /* as it was first asked for */
     char *what;
+    const char *initial_subscription; /* of a policy's dead-letter topic; or NULL */
     bool is_persistent;
     bool is_known; /* how many partitions; one that is named itself has none */
     bool is_part;  /* its name names a partition */
@@ -177,6 +178,8 @@ enum lw_pulsar_accepted { LW_PULSAR_ACCEPTED, LW_PULSAR_NO_ROOM, LW_PULSAR_REFUS
 /* NULL and INVALID: the text is no name of a topic; NULL and NO_MEMORY. */
 struct lw_pulsar_topic *lw_pulsar_topic_get(struct lw_pulsar_publisher *publisher,
                                             const char *text, enum lw_status *ret_status);
+/* A dead letter is about to be published there: of a policy, it may want a subscription made. */
+void lw_pulsar_topic_note_letter(struct lw_pulsar_topic *topic, const struct lw_message *of);
 /* REFUSED: with that status as its receipt. */
 enum lw_pulsar_accepted
 lw_pulsar_topic_take(struct lw_pulsar_topic *topic, struct lw_publication *publication,

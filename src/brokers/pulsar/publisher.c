@@ -188,6 +188,9 @@ accept_one(struct lw_pulsar_publisher *publisher, struct lw_publication *publica
         return false;
     }
     enum lw_pulsar_accepted accepted = LW_PULSAR_REFUSED;
+    if (topic && publication->kind == LW_PUBLISH_DEAD_LETTER && publication->base) {
+        lw_pulsar_topic_note_letter(topic, publication->base);
+    }
     if (topic) {
         accepted = lw_pulsar_topic_take(topic, publication, &status);
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/names.h"
 #include "brokers/pulsar/producer_state.h"
 
@@ -114,6 +115,30 @@ lw_pulsar_topic_get(struct lw_pulsar_publisher *publisher, const char *text,
         *ret_status = LW_STATUS_NO_MEMORY;
     }
     return topic;
+}
+
+/* Only at the policy's own topic: a message may name another, which is somebody else's. */
+void
+lw_pulsar_topic_note_letter(struct lw_pulsar_topic *topic, const struct lw_message *of)
+{
+    const struct lw_pulsar_consumer *consumer = lw_pulsar_message_consumer(of);
+    const struct lw_pulsar_consumer_settings *settings = consumer
+                                                             ? lw_pulsar_consumer_settings_of(
+                                                                   consumer)
+                                                             : NULL;
+    char own[LW_PULSAR_NAME_BYTES];
+    if (!settings || !settings->initial_subscription_name || topic->initial_subscription) {
+        return;
+    }
+    bool is_named = settings->dead_letter_topic != NULL;
+    if (!is_named &&
+        !lw_pulsar_name_default_topic(LW_TOPIC_DEAD_LETTER, lw_pulsar_consumer_topic(consumer),
+                                      settings->subscription, own, sizeof own)) {
+        return;
+    }
+    if (lw_pulsar_name_is_same(is_named ? settings->dead_letter_topic : own, topic->name)) {
+        topic->initial_subscription = settings->initial_subscription_name;
+    }
 }
 
 /* -- Partitions -------------------------------------------------------------------------------------- */

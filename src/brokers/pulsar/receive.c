@@ -58,6 +58,9 @@ lw_pulsar_source_share(struct lw_pulsar_source *source)
 void
 lw_pulsar_source_demand(struct lw_pulsar_source *source, uint32_t messages, uint64_t bytes)
 {
+    if (messages > source->settings.queue_total_max) {
+        messages = source->settings.queue_total_max;
+    }
     if (messages != source->demand_messages || bytes != source->demand_bytes) {
         source->demand_messages = messages;
         source->demand_bytes = bytes;

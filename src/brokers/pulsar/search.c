@@ -190,7 +190,7 @@ take_owner(struct lw_pulsar_search *search, const struct lw_pulsar_host *through
         fail_without_url(search);
     } else if (!parse_url(client, url, &target.logical)) {
         fail_because(search, "the address that it answered is not one of a broker");
-    } else if (is_redirect && ++search->redirects > LW_PULSAR_REDIRECTS_MAX) {
+    } else if (is_redirect && ++search->redirects > client->options.redirects_max) {
         fail_because(search, "brokers send the question round in circles");
     } else {
         target.physical = response->proxy_through_service_url ? *through : target.logical;

@@ -14,8 +14,6 @@
 
 #include "brokers/pulsar/lookup.h"
 
-enum { LW_PULSAR_REDIRECTS_MAX = 20 };
-
 enum lw_pulsar_search_kind {
     LW_PULSAR_SEARCH_PARTITIONS,
     LW_PULSAR_SEARCH_OWNER,

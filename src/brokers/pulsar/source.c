@@ -233,10 +233,8 @@ look_later(struct lw_pulsar_source *source, uint64_t delay)
 static uint64_t
 period(const struct lw_pulsar_source *source)
 {
-    int64_t seconds = source->pattern
-                          ? source->options.pattern_auto_discovery_period
-                          : source->broker->options.client.partitions_update_interval_seconds;
-    return (uint64_t)seconds * 1000 * LW_MS;
+    return source->pattern ? source->settings.discovery_ns
+                           : source->broker->client.options.partitions_every_ns;
 }
 
 static void
@@ -403,8 +401,8 @@ read_topic(struct lw_pulsar_source *source, const char *topic, struct lw_error *
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a pattern");
     }
     enum lw_status status = lw_pulsar_pattern_init(
-        source->pattern, topic,
-        (enum lw_pulsar_regex_mode)source->options.regex_subscription_mode, ret_error);
+        source->pattern, topic, (enum lw_pulsar_regex_mode)source->settings.regex_mode,
+        ret_error);
     if (status != LW_STATUS_OK) {
         lw_free(source->pattern);
         source->pattern = NULL;

@@ -84,6 +84,7 @@ consuming_create(struct world *world, int32_t type)
         .ack_group_max = 1000,
         .ack_group_ns = 100 * LW_MS,
         .nack_delay_ns = 1000 * LW_MS,
+        .nack_multiplier = 2,
         .chunked_pending_max = 10,
         .chunked_bytes_max = 64 * 1024 * 1024,
         .chunk_expiry_ns = 60000 * LW_MS,

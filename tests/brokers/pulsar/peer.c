@@ -54,6 +54,7 @@ world_settings(void)
         .backoff_max_ns = 60000 * LW_MS,
         .lookups_max = 100,
         .rejected_max = 50,
+        .redirects_max = 20,
         .client_version = "Laneway-test",
         .tls = { .validates_hostname = true },
     };

@@ -232,14 +232,17 @@ negative_acks_come_due_in_order_and_can_be_taken_back(void **state)
 }
 
 static void
-the_delay_doubles_up_to_its_cap(void **state)
+the_delay_grows_up_to_its_cap(void **state)
 {
     (void)state;
-    assert_int_equal(lw_pulsar_nacks_delay(100, 0, 5), 100);
-    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 0), 100);
-    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 2), 400);
-    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, UINT32_MAX), 1000);
-    assert_int_equal(lw_pulsar_nacks_delay(0, 1000, UINT32_MAX), 0);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 0, 2, 5), 100);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 2, 0), 100);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 2, 2), 400);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 3, 2), 900);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 1.5, 2), 225);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 2, UINT32_MAX), 1000);
+    assert_int_equal(lw_pulsar_nacks_delay(100, 1000, 1, UINT32_MAX), 100);
+    assert_int_equal(lw_pulsar_nacks_delay(0, 1000, 2, UINT32_MAX), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -256,7 +259,7 @@ main(void)
         TEST(a_group_is_bounded_and_the_rest_follows),
         TEST(of_many_partial_batches_the_oldest_are_forgotten),
         TEST(negative_acks_come_due_in_order_and_can_be_taken_back),
-        TEST(the_delay_doubles_up_to_its_cap),
+        TEST(the_delay_grows_up_to_its_cap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
