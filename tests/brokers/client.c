@@ -25,37 +25,29 @@ tell(struct client *client, const char *separator, const char *format, ...)
     va_end(arguments);
 }
 
-static struct client *
-create(struct client *client, enum lw_status status, const struct lw_error *error)
+/* All of them are the table's. NOLINTBEGIN(readability-function-size) */
+struct client *
+client_create_with(struct lw_host *host, const struct lw_broker_ops *ops, const char *name,
+                   const char *url, const struct lw_property *properties, size_t property_count)
 {
+    struct client *client = calloc(1, sizeof *client);
+    struct lw_error error = { 0 };
+    assert_non_null(client);
+    enum lw_status status = ops->create(host, name, url, properties, property_count,
+                                        &client->broker, &error);
     if (status != LW_STATUS_OK) {
-        fail_msg("create: %s", error->message);
+        fail_msg("create: %s", error.message);
     }
     client->ops = client->broker->ops;
     return client;
 }
+/* NOLINTEND(readability-function-size) */
 
 struct client *
 client_create(struct lw_host *host, const struct lw_broker_ops *ops, const char *name,
               const char *url)
 {
-    struct client *client = calloc(1, sizeof *client);
-    struct lw_error error = { 0 };
-    assert_non_null(client);
-    return create(client, ops->create(host, name, url, NULL, 0, &client->broker, &error),
-                  &error);
-}
-
-struct client *
-client_create_with(struct lw_host *host, const struct lw_broker_ops *ops, const char *url,
-                   const struct lw_property *properties, size_t property_count)
-{
-    struct client *client = calloc(1, sizeof *client);
-    struct lw_error error = { 0 };
-    assert_non_null(client);
-    enum lw_status status = ops->create(host, "client", url, properties, property_count,
-                                        &client->broker, &error);
-    return create(client, status, &error);
+    return client_create_with(host, ops, name, url, NULL, 0);
 }
 
 void

@@ -62,9 +62,9 @@ struct client {
 struct client *client_create(struct lw_host *host, const struct lw_broker_ops *ops,
                              const char *name, const char *url);
 /* The same with properties of the broker. */
-struct client *
-client_create_with(struct lw_host *host, const struct lw_broker_ops *ops, const char *url,
-                   const struct lw_property *properties, size_t property_count);
+struct client *client_create_with(struct lw_host *host, const struct lw_broker_ops *ops,
+                                  const char *name, const char *url,
+                                  const struct lw_property *properties, size_t property_count);
 /* Destroys the broker too; it must be closed, or never started. */
 void client_destroy(struct client *client);
 /* The source's options, to be changed before client_subscribe_with. */

@@ -31,12 +31,19 @@ fresh(char *out, const char *kind)
     return out;
 }
 
+static struct client *
+create(const char *name)
+{
+    return client_create_with(env->host, env->ops, name, env->url, env->broker_properties,
+                              env->broker_property_count);
+}
+
 static void
 create_topic(const char *name, int32_t partitions)
 {
     struct lw_error error = { 0 };
     struct lw_topic_info info = { .name = name, .partitions = partitions, .retention_ms = -1 };
-    struct client *client = client_create(env->host, env->ops, "admin", env->url);
+    struct client *client = create("admin");
     int64_t timeout_ms = (int64_t)env->patience_ms;
     enum lw_status status = client->ops->create_topics(client->broker, &info, 1, timeout_ms,
                                                        &error);
@@ -153,7 +160,7 @@ await_messages(struct client *client, size_t count)
 static struct client *
 open_client(const char *topic, const char *group, size_t partitions)
 {
-    struct client *client = client_create(env->host, env->ops, "client", env->url);
+    struct client *client = create("client");
     if (topic) {
         subscribe(client, topic, group);
     }
@@ -202,7 +209,7 @@ making_and_ending_needs_no_connection(void **state)
 {
     (void)state;
     char topic[NAME_SIZE];
-    struct client *client = client_create(env->host, env->ops, "unborn", env->url);
+    struct client *client = create("unborn");
     client_subscribe(client, fresh(topic, "never"), "group");
     assert_string_equal(client_events(client), "");
     client_destroy(client);
@@ -212,7 +219,7 @@ static void
 the_table_is_complete_and_consistent(void **state)
 {
     (void)state;
-    struct client *client = client_create(env->host, env->ops, "table", env->url);
+    struct client *client = create("table");
     const struct lw_broker_caps *caps = &client->broker->caps;
     assert_ptr_equal(client->broker->host, env->host);
     assert_string_equal(client->broker->name, "table");
@@ -229,7 +236,7 @@ conventional_topics_are_named_or_refused(void **state)
     (void)state;
     char name[NAME_SIZE];
     char small[4];
-    struct client *client = client_create(env->host, env->ops, "names", env->url);
+    struct client *client = create("names");
     for (int kind = LW_TOPIC_RETRY; kind <= LW_TOPIC_DEAD_LETTER; kind++) {
         assert_true(client->ops->default_topic((enum lw_topic_kind)kind, "orders", "group",
                                                name, sizeof name));
@@ -249,7 +256,7 @@ every_partition_is_assigned_once(void **state)
     struct client *client = open_client(fresh_topic(topic, 3), fresh(group, "group"), 3);
     unsigned seen = 0;
     for (size_t i = 0; i < 3; i++) {
-        assert_string_equal(client->slots[i].topic, topic);
+        assert_non_null(strstr(client->slots[i].topic, topic)); /* its full name */
         assert_true(client->slots[i].generation > 0);
         seen |= 1u << client->slots[i].partition;
     }
@@ -452,6 +459,55 @@ a_stop_asks_before_it_takes(void **state)
     close_client(client);
 }
 
+/* Who has stopped receiving still settles. */
+static void
+what_is_settled_while_stopping_is_settled(void **state)
+{
+    (void)state;
+    char topic[NAME_SIZE];
+    char group[NAME_SIZE];
+    struct client *first = open_client(fresh_topic(topic, 1), fresh(group, "group"), 1);
+    publish_numbers(first, topic, "key", 10);
+    assert_true(await_messages(first, 10));
+    first->ops->stop_sources(first->broker);
+    assert_true(await(first, has_revokes, 1));
+    settle_first(first, topic, 10);
+    close_client(first);
+    struct client *second = open_client(topic, group, 1);
+    publish_numbers(second, topic, "key", 1);
+    assert_true(await_messages(second, 1));
+    env->pump(env->user, QUIET_MS);
+    client_receive(second, second->sources[0], 10);
+    assert_int_equal(second->message_count, 1);
+    close_client(second);
+}
+
+static void
+what_is_given_back_comes_again(void **state)
+{
+    (void)state;
+    char topic[NAME_SIZE];
+    char group[NAME_SIZE];
+    struct client *client = open_client(fresh_topic(topic, 1), fresh(group, "group"), 1);
+    bool is_individual = client->broker->caps.settlement == LW_SETTLE_INDIVIDUAL;
+    if (is_individual) {
+        publish_numbers(client, topic, "key", 1);
+        assert_true(await_messages(client, 1));
+        client_nack(client, 0, 0);
+        assert_true(await_messages(client, 2));
+        assert_memory_equal(client->messages[1].value.data, "0", 1);
+        assert_int_equal(client->messages[1].position, client->messages[0].position);
+        client_ack(client, 1);
+        env->pump(env->user, QUIET_MS);
+        client_receive(client, client->sources[0], 10);
+        assert_int_equal(client->message_count, 2);
+    }
+    close_client(client);
+    if (!is_individual) {
+        skip();
+    }
+}
+
 static void
 a_second_member_shares_what_there_is(void **state)
 {
@@ -462,7 +518,7 @@ a_second_member_shares_what_there_is(void **state)
         skip();
     }
     struct client *first = open_client(fresh_topic(topic, 4), fresh(group, "group"), 4);
-    struct client *second = client_create(env->host, env->ops, "second", env->url);
+    struct client *second = create("second");
     subscribe(second, topic, group);
     client_start(second);
     for (uint64_t waited = 0; waited <= env->patience_ms; waited += PUMP_MS) {
@@ -542,7 +598,10 @@ topics_are_described_without_a_start(void **state)
     struct lw_error error = { 0 };
     struct lw_topic_info infos[2] = { { .name = fresh_topic(topic, 3) },
                                       { .name = fresh(nowhere, "nowhere") } };
-    struct client *client = client_create(env->host, env->ops, "admin", env->url);
+    if (env->has_no_admin) {
+        skip();
+    }
+    struct client *client = create("admin");
     enum lw_status status = client->ops->describe_topics(client->broker, infos, 2,
                                                          (int64_t)env->patience_ms, &error);
     assert_int_equal(status, LW_STATUS_OK);
@@ -567,6 +626,8 @@ conformance_run(const struct conformance *environment)
         cmocka_unit_test(a_detached_message_outlives_its_neighbours),
         cmocka_unit_test(what_is_settled_stays_settled_and_the_rest_comes_again),
         cmocka_unit_test(a_stop_asks_before_it_takes),
+        cmocka_unit_test(what_is_settled_while_stopping_is_settled),
+        cmocka_unit_test(what_is_given_back_comes_again),
         cmocka_unit_test(a_second_member_shares_what_there_is),
         cmocka_unit_test(the_fault_of_a_message_and_of_its_target_are_told_apart),
         cmocka_unit_test(nothing_is_confirmed_while_nobody_is_there),

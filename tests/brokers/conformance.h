@@ -18,6 +18,8 @@ struct conformance {
     void *user;
     const struct lw_property *properties; /* of every source */
     size_t property_count;
+    const struct lw_property *broker_properties;
+    size_t broker_property_count;
     /* Turns the host until nothing is due, for up to that long. */
     void (*pump)(void *user, uint64_t ms);
     /* Optional: makes a topic where the broker's own create_topics cannot. */
@@ -27,6 +29,7 @@ struct conformance {
     uint64_t patience_ms;    /* how long anything may take */
     bool has_strict_topics;  /* a topic that does not exist is not made by naming it */
     bool divides_partitions; /* a second member of a group is given some of them */
+    bool has_no_admin;       /* topics cannot be described */
 };
 
 int conformance_run(const struct conformance *environment);

@@ -89,6 +89,44 @@ static const struct lw_pulsar_publisher_ops publisher_ops = {
     .on_closed = on_closed,
 };
 
+/* -- Connecting without a subscription ------------------------------------------------------------ */
+
+static void dial(struct lw_pulsar_broker *broker);
+
+/* Until it was there once: from then on whoever publishes looks for itself. */
+static void
+on_dialled(struct lw_pulsar_dial *it, struct lw_pulsar_connection *connection,
+           const struct lw_pulsar_failure *failure)
+{
+    struct lw_pulsar_broker *broker = LW_CONTAINER(it, struct lw_pulsar_broker, dial);
+    struct lw_host *host = broker->base.host;
+    (void)failure; /* told by on_down */
+    if (!connection) {
+        uint64_t pause = lw_pulsar_backoff_next(&broker->dial_backoff, &broker->client);
+        lw_timers_arm(&host->timers, &broker->dial_timer, host->now + pause);
+    }
+}
+
+static void
+on_dial_due(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    dial(LW_CONTAINER(timer, struct lw_pulsar_broker, dial_timer));
+}
+
+static void
+dial(struct lw_pulsar_broker *broker)
+{
+    lw_pulsar_dial_service(&broker->client, &broker->dial, on_dialled);
+}
+
+static void
+stop_dialling(struct lw_pulsar_broker *broker)
+{
+    lw_pulsar_dial_cancel(&broker->dial);
+    lw_timers_disarm(&broker->base.host->timers, &broker->dial_timer);
+}
+
 /* -- Life ---------------------------------------------------------------------------------------------- */
 
 static struct lw_pulsar_source *
@@ -104,6 +142,7 @@ destroy(struct lw_broker *base)
         return;
     }
     struct lw_pulsar_broker *broker = lw_pulsar_broker_of(base);
+    stop_dialling(broker);
     while (!lw_list_is_empty(&broker->sources)) {
         lw_pulsar_source_destroy(source_at(lw_list_first(&broker->sources)));
     }
@@ -200,6 +239,7 @@ create(struct lw_host *host, const char *name, const char *url,
     broker->base = (struct lw_broker){ lw_pulsar_broker_ops(), host, pulsar_caps, NULL };
     lw_list_init(&broker->sources);
     lw_events_init(&broker->events, host);
+    lw_timer_init(&broker->dial_timer, on_dial_due);
     broker->name = lw_copy_text(name);
     broker->base.name = broker->name;
     enum lw_status status = LW_STATUS_NO_MEMORY;
@@ -248,6 +288,9 @@ start(struct lw_broker *base, struct lw_error *ret_error)
     broker->phase = LW_PULSAR_RUNNING;
     for (struct lw_list *at = broker->sources.next; at != &broker->sources; at = at->next) {
         lw_pulsar_source_start(source_at(at));
+    }
+    if (lw_list_is_empty(&broker->sources)) {
+        dial(broker);
     }
     return LW_STATUS_OK;
 }
@@ -311,6 +354,7 @@ close_broker(struct lw_broker *base)
         return;
     }
     stop_sources(base);
+    stop_dialling(broker);
     broker->phase = LW_PULSAR_CLOSING;
     lw_pulsar_publisher_close(broker->publisher, base->host->now + LW_PULSAR_WAIT_NS);
 }

@@ -141,7 +141,8 @@ struct lw_pulsar_publisher {
     struct lw_timer idle_timer;
     struct lw_timer close_timer;
     bool wants_room;
-    bool has_room; /* since wants_room */
+    bool has_room;    /* since wants_room */
+    bool has_waiting; /* a topic waits for room in a producer */
     bool is_closing;
     bool is_closed_said;
     struct lw_pulsar_publisher_figures figures;
@@ -184,6 +185,8 @@ void lw_pulsar_topic_note_letter(struct lw_pulsar_topic *topic, const struct lw_
 enum lw_pulsar_accepted
 lw_pulsar_topic_take(struct lw_pulsar_topic *topic, struct lw_publication *publication,
                      enum lw_status *ret_status);
+/* Those that waited go to their producers, in order, as far as there is room. */
+void lw_pulsar_topic_go_on(struct lw_pulsar_topic *topic);
 void lw_pulsar_topic_refuse_waiting(struct lw_pulsar_topic *topic, enum lw_status status);
 /* Without producers. */
 void lw_pulsar_topic_destroy(struct lw_pulsar_topic *topic);

@@ -157,6 +157,19 @@ tell_receipts(struct lw_pulsar_publisher *publisher)
             publisher->receipt_count * sizeof *publisher->receipts);
 }
 
+/* Those that were accepted before they could be given to a producer come first. */
+static void
+serve_waiting(struct lw_pulsar_publisher *publisher)
+{
+    publisher->has_waiting = false;
+    for (struct lw_list *at = publisher->topics.next; at != &publisher->topics; at = at->next) {
+        struct lw_pulsar_topic *topic = LW_CONTAINER(at, struct lw_pulsar_topic, link);
+        if (topic->is_known && topic->ring.count > 0) {
+            lw_pulsar_topic_go_on(topic);
+        }
+    }
+}
+
 static void
 on_deferred(struct lw_deferred *deferred)
 {
@@ -165,6 +178,9 @@ on_deferred(struct lw_deferred *deferred)
     if (publisher->receipt_count > 0) {
         tell_receipts(publisher);
         publisher->has_room = true;
+    }
+    if (publisher->has_waiting) {
+        serve_waiting(publisher);
     }
     if (publisher->wants_room && publisher->has_room && !publisher->is_closing) {
         publisher->wants_room = false;

@@ -15,6 +15,7 @@
 #include "brokers/pulsar/producer_state.h"
 
 #define ASK_AGAIN_NS (UINT64_C(60000) * LW_MS)
+#define NO_MEMORY_NS (100 * LW_MS)
 
 enum { PARTITIONS_MAX = 1 << 16 };
 
@@ -143,8 +144,6 @@ lw_pulsar_topic_note_letter(struct lw_pulsar_topic *topic, const struct lw_messa
 
 /* -- Partitions -------------------------------------------------------------------------------------- */
 
-static void go_on(struct lw_pulsar_topic *topic);
-
 static void
 watch(struct lw_pulsar_topic *topic)
 {
@@ -204,7 +203,7 @@ on_found(struct lw_pulsar_find *find, const struct lw_pulsar_find_result *result
         topic->partitions = result->partitions;
     }
     lw_pulsar_publisher_say_blocked(topic->publisher, topic->name, NULL, &topic->is_blocked);
-    go_on(topic);
+    lw_pulsar_topic_go_on(topic);
 }
 
 static void
@@ -232,7 +231,7 @@ on_timer(struct lw_timer *timer, uint64_t now)
     struct lw_pulsar_topic *topic = LW_CONTAINER(timer, struct lw_pulsar_topic, timer);
     expire(topic, now);
     if (topic->ring.count > 0 && topic->is_known) {
-        go_on(topic);
+        lw_pulsar_topic_go_on(topic);
         return;
     }
     if (topic->ring.count > 0 && topic->retry_at <= now) {
@@ -331,15 +330,28 @@ give(struct lw_pulsar_topic *topic, struct lw_pulsar_waiting item, enum lw_statu
     return lw_pulsar_producer_take(producer, item);
 }
 
-/* Those that waited go to their producers, in order, as far as there is room. */
+/* Room is told by an event, memory is not. */
 static void
-go_on(struct lw_pulsar_topic *topic)
+wait_for_room(struct lw_pulsar_topic *topic, struct lw_pulsar_waiting item)
 {
-    while (topic->ring.count > 0) {
+    struct lw_pulsar_publisher *publisher = topic->publisher;
+    lw_pulsar_ring_push_front(&topic->ring, item);
+    topic->retry_at = publisher->client->host->now + NO_MEMORY_NS;
+    publisher->has_waiting = true;
+}
+
+void
+lw_pulsar_topic_go_on(struct lw_pulsar_topic *topic)
+{
+    enum lw_pulsar_accepted accepted = LW_PULSAR_ACCEPTED;
+    while (topic->ring.count > 0 && accepted != LW_PULSAR_NO_ROOM) {
         struct lw_pulsar_waiting item = lw_pulsar_ring_pop(&topic->ring);
         enum lw_status status = LW_STATUS_UNAVAILABLE;
-        if (give(topic, item, &status) != LW_PULSAR_ACCEPTED) {
+        accepted = give(topic, item, &status);
+        if (accepted == LW_PULSAR_REFUSED) {
             lw_pulsar_publisher_receipt(topic->publisher, item.publication, status);
+        } else if (accepted == LW_PULSAR_NO_ROOM) {
+            wait_for_room(topic, item);
         }
     }
     watch(topic);
@@ -356,7 +368,7 @@ keep(struct lw_pulsar_topic *topic, struct lw_pulsar_waiting item)
         return LW_PULSAR_NO_ROOM;
     }
     lw_pulsar_ring_push(&topic->ring, item);
-    if (topic->retry_at <= publisher->client->host->now) {
+    if (!topic->is_known && topic->retry_at <= publisher->client->host->now) {
         ask(topic);
     }
     watch(topic);
@@ -387,5 +399,6 @@ lw_pulsar_topic_take(struct lw_pulsar_topic *topic, struct lw_publication *publi
     };
     note_use(topic);
     *ret_status = LW_STATUS_UNAVAILABLE;
-    return topic->is_known ? give(topic, item, ret_status) : keep(topic, item);
+    bool is_next = topic->is_known && topic->ring.count == 0;
+    return is_next ? give(topic, item, ret_status) : keep(topic, item);
 }

@@ -157,7 +157,10 @@ struct lw_pulsar_broker {
     struct lw_properties properties; /* the options borrow their texts */
     struct lw_pulsar_options options;
     enum lw_pulsar_phase phase;
-    uint64_t looked_at; /* at the slots' backlogs */
+    uint64_t looked_at;         /* at the slots' backlogs */
+    struct lw_pulsar_dial dial; /* of a broker that only publishes: whether it is there */
+    struct lw_timer dial_timer;
+    struct lw_pulsar_backoff dial_backoff;
     bool is_stopping;
     bool is_publisher_closed;
     char *name;

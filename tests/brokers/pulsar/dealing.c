@@ -55,8 +55,8 @@ void
 dealing_open(struct dealing *dealing)
 {
     dealing->client = client_create_with(&dealing->virtual_host.host, lw_pulsar_broker_ops(),
-                                         embedded_url(dealing->broker, 0), dealing->properties,
-                                         dealing->property_count);
+                                         "client", embedded_url(dealing->broker, 0),
+                                         dealing->properties, dealing->property_count);
 }
 
 struct lw_source_options

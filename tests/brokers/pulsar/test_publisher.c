@@ -346,6 +346,19 @@ bytes_are_bounded_but_one_message_always_goes(void **state)
     publishing_expect_all(publishing, LW_STATUS_OK);
 }
 
+/* Accepted before its topic was known: what has no room at the producer then is not refused. */
+static void
+what_waited_for_its_topic_waits_for_room_too(void **state)
+{
+    (void)state;
+    publishing->settings.pending_bytes_max = 3;
+    publishing_start(publishing);
+    publishing_send(publishing, "t", 10);
+    publishing_until(publishing, 10);
+    publishing_expect_all(publishing, LW_STATUS_OK);
+    publishing_expect_stored(publishing, "t", 10);
+}
+
 static void
 a_message_above_the_limit_is_refused_alone_and_nothing_is_written(void **state)
 {
@@ -493,6 +506,7 @@ main(void)
         TEST(new_partitions_are_used_after_a_minute),
         TEST(a_full_producer_takes_a_prefix_and_says_when_there_is_room),
         TEST(bytes_are_bounded_but_one_message_always_goes),
+        TEST(what_waited_for_its_topic_waits_for_room_too),
         TEST(a_message_above_the_limit_is_refused_alone_and_nothing_is_written),
         TEST(a_large_message_goes_in_chunks),
         TEST(the_producer_idle_for_longest_makes_room_for_another),
