@@ -8,8 +8,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
-enum { CHUNKS_MAX = 4096 }; /* so that the ids of a message fit one ACK */
+enum {
+    CHUNKS_MAX = 4096, /* so that the ids of a message fit one ACK */
+    GIVEN_UP_MAX = 256
+};
 
 void
 lw_pulsar_chunked_free(struct lw_pulsar_chunked *chunked)
@@ -27,11 +31,61 @@ take_out(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked)
     chunks->bytes -= chunked->size;
 }
 
+/* -- Given up --------------------------------------------------------------------------------------- */
+
+static uint32_t
+place_of_given_up(const struct lw_pulsar_chunks *chunks, struct lw_bytes uuid)
+{
+    uint64_t hash = lw_hash_bytes(uuid.data, uuid.size, 0);
+    uint32_t place = 0;
+    while (place < chunks->given_up_count && chunks->given_up[place] != hash) {
+        place++;
+    }
+    return place;
+}
+
+static bool
+was_given_up(const struct lw_pulsar_chunks *chunks, struct lw_bytes uuid)
+{
+    return chunks->is_given_up_full || place_of_given_up(chunks, uuid) < chunks->given_up_count;
+}
+
+static void
+note_given_up(struct lw_pulsar_chunks *chunks, struct lw_bytes uuid)
+{
+    if (was_given_up(chunks, uuid)) {
+        return;
+    }
+    if (!chunks->given_up) {
+        chunks->given_up = lw_alloc_array(GIVEN_UP_MAX, sizeof *chunks->given_up);
+    }
+    if (!chunks->given_up || chunks->given_up_count == GIVEN_UP_MAX) {
+        chunks->is_given_up_full = true;
+        return;
+    }
+    chunks->given_up[chunks->given_up_count++] = lw_hash_bytes(uuid.data, uuid.size, 0);
+}
+
+/* It begins again. */
+static void
+forget_given_up(struct lw_pulsar_chunks *chunks, struct lw_bytes uuid)
+{
+    uint32_t place = place_of_given_up(chunks, uuid);
+    if (place < chunks->given_up_count) {
+        chunks->given_up[place] = chunks->given_up[--chunks->given_up_count];
+    }
+}
+
+/* -- Messages --------------------------------------------------------------------------------------- */
+
 /* Its chunks are given up, then it is gone. */
 static void
 abandon(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked, bool acks)
 {
     take_out(chunks, chunked);
+    if (!acks) {
+        note_given_up(chunks, (struct lw_bytes){ chunked->uuid, chunked->uuid_size });
+    }
     for (uint32_t i = 0; i < chunked->next; i++) {
         chunks->give_up(chunks->user, chunked->ids[i], acks);
     }
@@ -102,6 +156,7 @@ static struct lw_pulsar_chunked *
 begin(struct lw_pulsar_chunks *chunks, const struct lw_pulsar_chunk *chunk, uint64_t now)
 {
     struct lw_pulsar_chunked *before = find(chunks, chunk->uuid);
+    forget_given_up(chunks, chunk->uuid);
     if (before && is_same(before->ids[0], chunk->id)) {
         take_out(chunks, before);
         lw_pulsar_chunked_free(before);
@@ -125,7 +180,8 @@ pass_over(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked,
 {
     uint32_t index = (uint32_t)chunk->index;
     if (!chunked) {
-        chunks->give_up(chunks->user, chunk->id, chunk->is_old || chunks->acks_oldest);
+        bool is_leftover = chunk->is_old && !was_given_up(chunks, chunk->uuid);
+        chunks->give_up(chunks->user, chunk->id, is_leftover || chunks->acks_oldest);
     } else if (index < chunked->next) {
         if (!is_same(chunked->ids[index], chunk->id)) {
             chunks->give_up(chunks->user, chunk->id, true);
@@ -209,4 +265,8 @@ lw_pulsar_chunks_clear(struct lw_pulsar_chunks *chunks)
         take_out(chunks, oldest);
         lw_pulsar_chunked_free(oldest);
     }
+    lw_free(chunks->given_up);
+    chunks->given_up = NULL;
+    chunks->given_up_count = 0;
+    chunks->is_given_up_full = false;
 }

@@ -2,8 +2,9 @@
 /*
  * Large messages that come in chunks, put together by their uuid within bounds on their number
  * and bytes. Chunks of different messages interleave; what is incomplete for too long, or stands
- * in the way of a newer one, is given up: its chunks are acknowledged or redelivered. Pure; time
- * comes in as a number.
+ * in the way of a newer one, is given up: its chunks are acknowledged or redelivered. A chunk whose
+ * message never began here and is older than the expiry is acknowledged, since nothing can come
+ * of it any more. Pure; time comes in as a number.
  */
 #ifndef LW_BROKERS_PULSAR_CHUNKS_H
 #define LW_BROKERS_PULSAR_CHUNKS_H
@@ -36,6 +37,11 @@ struct lw_pulsar_chunks {
     bool acks_oldest;
     lw_pulsar_chunk_fn give_up;
     void *user;
+    /* Hashes of messages that were given up to be redelivered: what comes of them alone is no
+     * leftover of a message whose beginning is gone. */
+    uint64_t *given_up;
+    uint32_t given_up_count;
+    bool is_given_up_full; /* more than are known: nothing is taken for a leftover */
 };
 
 struct lw_pulsar_chunk {

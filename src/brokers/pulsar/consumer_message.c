@@ -428,12 +428,23 @@ drop_copy(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry)
     }
 }
 
+/* Of a message that was never whole here: its end came alone and waits to be asked for. */
+static bool
+is_lone_end(const struct lw_pulsar_entry *entry)
+{
+    return entry->nack_place > 0 && entry->left == 0 && entry->chunk_count == 0;
+}
+
 static void
 take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
 {
     const struct lw_pulsar_message_id *id = &taking->message->message_id;
     struct lw_pulsar_entry *entry = lw_pulsar_held_find(&taking->consumer->entries.held,
                                                         id->ledger, id->entry);
+    if (entry && is_lone_end(entry)) {
+        lw_pulsar_consumer_drop_nack(taking->consumer, entry);
+        entry = NULL;
+    }
     if (entry) {
         drop_copy(taking->consumer, entry);
     } else {
@@ -511,20 +522,30 @@ charge_of(const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_list
     return left;
 }
 
-/* Its metadata may be damaged as well: believed no further than the largest of late. */
+/*
+ * The broker charged what the metadata says, for it looks at them and not at the checksum: a
+ * smaller guess would lose permits for good. Believed as far as the bytes could hold as many.
+ */
+static uint32_t
+charge_of_damaged(const struct lw_pulsar_payload *payload, const struct lw_pulsar_list *set)
+{
+    struct lw_pulsar_metadata metadata;
+    if (lw_pulsar_metadata_decode(payload->metadata, &metadata) != LW_PULSAR_OK) {
+        return 1;
+    }
+    bool is_packed = metadata.compression != LW_PULSAR_COMPRESSION_NONE;
+    size_t size = is_packed ? metadata.uncompressed_size : payload->body.size;
+    size_t most = size / LW_PULSAR_MEMBER_BYTES_MIN;
+    uint32_t claimed = charge_of(&metadata, set);
+    most = most < MEMBERS_MAX ? most : MEMBERS_MAX;
+    return claimed <= most ? claimed : 1;
+}
+
 static void
 take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
              const struct lw_pulsar_payload *payload, enum lw_pulsar_fault fault)
 {
-    struct lw_pulsar_metadata metadata;
-    uint32_t charge = 1;
-    if (payload && lw_pulsar_metadata_decode(payload->metadata, &metadata) == LW_PULSAR_OK) {
-        uint32_t claimed = charge_of(&metadata, &message->ack_set);
-        uint32_t largest = consumer->permits.largest > consumer->permits.largest_before
-                               ? consumer->permits.largest
-                               : consumer->permits.largest_before;
-        charge = claimed < largest ? claimed : largest;
-    }
+    uint32_t charge = payload ? charge_of_damaged(payload, &message->ack_set) : 1;
     lw_pulsar_permits_charge(&consumer->permits, charge, 0);
     discard(consumer, message,
             fault == LW_PULSAR_CHECKSUM_WRONG ? LW_PULSAR_INVALID_CHECKSUM

@@ -99,6 +99,13 @@ free_nacked(struct lw_pulsar_entry *entry)
     lw_pulsar_entry_tidy(entry);
 }
 
+void
+lw_pulsar_consumer_drop_nack(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry)
+{
+    lw_pulsar_nacks_remove(&consumer->nacks, entry);
+    free_nacked(entry);
+}
+
 static void
 arm(struct lw_pulsar_consumer *consumer)
 {
@@ -227,6 +234,10 @@ lw_pulsar_consumer_on_timeout_timer(struct lw_timer *timer, uint64_t now)
     if (!lw_pulsar_consumer_has_session(consumer) || !begin_asking(consumer, &asking)) {
         lw_timers_arm(&host->timers, timer, now + STEP_MAX_NS);
         return;
+    }
+    entry = oldest_held(consumer);
+    if (entry && entry->timeout_due <= now) {
+        lw_pulsar_consumer_flush_acks(consumer); /* what of them is done need not come again */
     }
     while ((entry = oldest_held(consumer)) != NULL && entry->timeout_due <= now) {
         has_expired = true;

@@ -144,6 +144,9 @@ bool lw_pulsar_consumer_on_ack_response(struct lw_pulsar_consumer *consumer,
 /* -- consumer_redeliver.c */
 void lw_pulsar_consumer_plan_nack(struct lw_pulsar_consumer *consumer,
                                   struct lw_pulsar_entry *entry, uint64_t delay_ns);
+/* It is not asked for any more; the entry may go by this. */
+void lw_pulsar_consumer_drop_nack(struct lw_pulsar_consumer *consumer,
+                                  struct lw_pulsar_entry *entry);
 void
 lw_pulsar_consumer_watch(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry);
 void lw_pulsar_consumer_on_nack_timer(struct lw_timer *timer, uint64_t now);

@@ -140,6 +140,35 @@ the_oldest_makes_way_for_one_too_many(void **state)
     assert_int_equal(world.acked, 1);
 }
 
+/* Old, without its beginning: a leftover, unless its beginning was given up here. */
+static void
+an_old_end_is_a_leftover_only_if_its_beginning_was_not_given_up_here(void **state)
+{
+    (void)state;
+    struct lw_pulsar_chunked *whole = NULL;
+    struct lw_pulsar_chunk end = { .uuid = lw_bytes_of("x"),
+                                   .body = lw_bytes_of("ghi"),
+                                   .id = { 1, 9 },
+                                   .index = 2,
+                                   .count = 3,
+                                   .size = 9,
+                                   .is_old = true };
+    assert_int_equal(lw_pulsar_chunks_add(&world.chunks, &end, 100, &whole),
+                     LW_PULSAR_CHUNK_KEPT);
+    assert_int_equal(world.acked, 1);
+    (void)add("a", 0, 0, &whole);
+    (void)add("b", 0, 1, &whole);
+    (void)add("c", 0, 2, &whole); /* one too many */
+    end.uuid = lw_bytes_of("a");
+    assert_int_equal(lw_pulsar_chunks_add(&world.chunks, &end, 100, &whole),
+                     LW_PULSAR_CHUNK_KEPT);
+    assert_int_equal(world.acked, 1);
+    assert_int_equal(world.redelivered, 2);
+    lw_pulsar_chunks_clear(&world.chunks);
+    (void)lw_pulsar_chunks_add(&world.chunks, &end, 100, &whole);
+    assert_int_equal(world.acked, 2);
+}
+
 static void
 what_stays_incomplete_expires(void **state)
 {
@@ -188,6 +217,7 @@ main(void)
         TEST(chunks_that_were_published_twice_are_acknowledged),
         TEST(a_gap_gives_the_message_up),
         TEST(the_oldest_makes_way_for_one_too_many),
+        TEST(an_old_end_is_a_leftover_only_if_its_beginning_was_not_given_up_here),
         TEST(what_stays_incomplete_expires),
         TEST(impossible_sizes_are_refused_before_memory_is_taken),
     };

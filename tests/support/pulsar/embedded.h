@@ -103,6 +103,9 @@ struct embedded_publish {
 };
 uint64_t embedded_publish(struct embedded *broker, const char *topic,
                           const struct embedded_publish *message);
+/* One entry of exactly these bytes, which need not be a message: what a broker does not look at. */
+uint64_t embedded_store(struct embedded *broker, const char *topic,
+                        const struct lw_pulsar_metadata *metadata, struct lw_bytes body);
 /* `messages` of `bytes` each, keys k0 ... (none if 0), `batch` in an entry (0: no batches). */
 void embedded_fill(struct embedded *broker, const char *topic, uint64_t messages, size_t bytes,
                    uint32_t keys, uint32_t batch);
@@ -148,6 +151,9 @@ uint32_t embedded_faults_left(const struct embedded *broker);
 void embedded_drop_all(struct embedded *broker); /* connections, at once */
 void embedded_restart(struct embedded *broker);  /* that, and redelivery counts are forgotten */
 void embedded_challenge(struct embedded *broker); /* AUTH_CHALLENGE on every connection */
+
+/* A command that nothing caused, to every client. */
+void embedded_say(struct embedded *broker, const struct lw_pulsar_command *command);
 
 /* -- What happened ------------------------------------------------------------------------------ */
 

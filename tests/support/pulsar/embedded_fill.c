@@ -52,6 +52,31 @@ metadata_for(struct embedded_topic *topic, const struct embedded_publish *messag
     return metadata;
 }
 
+/* The frame's part behind the command becomes an entry; `spoils` its checksum. */
+static uint64_t
+store(struct embedded_topic *topic, const struct lw_pulsar_metadata *metadata,
+      struct lw_bytes value, bool spoils)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_SEND);
+    struct lw_proto_writer measure = lw_proto_writer_of(NULL, 0);
+    lw_pulsar_metadata_encode(metadata, &measure);
+    size_t head = lw_pulsar_command_frame_size(&command);
+    size_t size = head + measure.size + value.size + 64;
+    uint8_t *frame = embedded_new(size);
+    struct lw_proto_writer writer = lw_proto_writer_of(frame, size);
+    struct lw_pulsar_body body = { &value, 1 };
+    lw_pulsar_payload_write_head(&command, NULL, metadata, body, &writer);
+    lw_proto_put_raw(&writer, value.data, value.size);
+    lw_assert(!lw_proto_is_overflow(&writer));
+    if (spoils) {
+        frame[head + 2] ^= 0x55;
+    }
+    struct lw_bytes rest = { frame + head, writer.size - head };
+    uint64_t number = embedded_append(topic, rest, NULL);
+    free(frame);
+    return number;
+}
+
 static uint64_t
 publish(struct embedded_topic *topic, const struct embedded_publish *message)
 {
@@ -63,24 +88,16 @@ publish(struct embedded_topic *topic, const struct embedded_publish *message)
         value = made = make_batch(message);
     }
     struct lw_pulsar_metadata metadata = metadata_for(topic, message);
-    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_SEND);
-    size_t head = lw_pulsar_command_frame_size(&command);
-    size_t size = head + value.size + 512 + metadata.partition_key.size +
-                  metadata.ordering_key.size;
-    uint8_t *frame = embedded_new(size);
-    struct lw_proto_writer writer = lw_proto_writer_of(frame, size);
-    struct lw_pulsar_body body = { &value, 1 };
-    lw_pulsar_payload_write_head(&command, NULL, &metadata, body, &writer);
-    lw_proto_put_raw(&writer, value.data, value.size);
-    lw_assert(!lw_proto_is_overflow(&writer));
-    if (message->has_wrong_checksum) {
-        frame[head + 2] ^= 0x55;
-    }
-    struct lw_bytes rest = { frame + head, writer.size - head };
-    uint64_t number = embedded_append(topic, rest, NULL);
-    free(frame);
+    uint64_t number = store(topic, &metadata, value, message->has_wrong_checksum);
     free((void *)(uintptr_t)made.data);
     return number;
+}
+
+uint64_t
+embedded_store(struct embedded *broker, const char *topic,
+               const struct lw_pulsar_metadata *metadata, struct lw_bytes body)
+{
+    return store(embedded_topic_get(broker, topic), metadata, body, false);
 }
 
 uint64_t

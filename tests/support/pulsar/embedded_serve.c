@@ -220,6 +220,18 @@ send_challenge(struct embedded_session *session)
 }
 
 void
+embedded_say(struct embedded *broker, const struct lw_pulsar_command *command)
+{
+    for (struct lw_list *node = broker->sessions.next; node != &broker->sessions;
+         node = node->next) {
+        struct embedded_session *session = LW_CONTAINER(node, struct embedded_session, link);
+        if (session->greeting == GREETING_DONE) {
+            embedded_reply(session, command);
+        }
+    }
+}
+
+void
 embedded_challenge(struct embedded *broker)
 {
     for (struct lw_list *node = broker->sessions.next; node != &broker->sessions;

@@ -14,7 +14,6 @@ enum {
     MAGIC_BYTES = 2,
     SIZE_BYTES = 4,
     CHECKSUM_BYTES = 4,
-    MEMBER_BYTES_MIN = SIZE_BYTES + 2, /* a size and a payload_size */
 };
 
 static bool
@@ -102,7 +101,7 @@ lw_pulsar_batch_open(const struct lw_pulsar_metadata *metadata, struct lw_bytes 
         batch.left = left > INT32_MAX ? -1 : (int32_t)left;
     }
     bool is_sane = batch.count >= 1 && batch.left >= 0 && batch.left <= batch.count &&
-                   (size_t)batch.left <= body.size / MEMBER_BYTES_MIN;
+                   (size_t)batch.left <= body.size / LW_PULSAR_MEMBER_BYTES_MIN;
     if (!is_sane) {
         return LW_PULSAR_BATCH_MALFORMED;
     }

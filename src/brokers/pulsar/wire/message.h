@@ -29,6 +29,8 @@ lw_pulsar_payload_open(struct lw_bytes rest, struct lw_pulsar_payload *ret_paylo
 
 /* -- Batches ---------------------------------------------------------------------------------- */
 
+enum { LW_PULSAR_MEMBER_BYTES_MIN = 6 }; /* of a member: its size and a payload_size */
+
 LW_INLINE bool
 lw_pulsar_metadata_is_batch(const struct lw_pulsar_metadata *metadata)
 {
