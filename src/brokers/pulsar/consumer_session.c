@@ -364,7 +364,10 @@ on_sought(struct lw_pulsar_request *request, const struct lw_pulsar_command *ans
                                                        seek);
     bool has_session = lw_pulsar_consumer_has_session(consumer) && consumer->is_seeking;
     consumer->is_seeking = false;
-    if (failure) {
+    if (failure && failure->code == -1) {
+        consumer->wants_seek =
+            true; /* nobody knows whether it was done: the next session asks */
+    } else if (failure) {
         consumer->has_said = false;
         say(consumer, failure, false);
     }
@@ -481,6 +484,9 @@ on_close(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_close *clos
     if (is_named) {
         memcpy(consumer->assigned, url.data, url.size);
         consumer->assigned[url.size] = '\0';
+    }
+    if (consumer->state == LW_PULSAR_CONSUMER_SUBSCRIBING) {
+        close_in_order(consumer); /* it may be about the one before: ours must not stay */
     }
     lw_pulsar_consumer_end_session(consumer, is_named);
 }
