@@ -206,7 +206,8 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0417", "credentials for Pulsar cannot be used",
       "The method is unknown or incomplete, or the token, key file or variable that it names "
       "cannot be read or is malformed. Secrets are never shown.",
-      "Correct auth_plugin, auth_params or token. Files and variables are read again at every "
+      "Correct auth.token, or auth.plugin and auth.params. Files and variables are read again "
+      "at every "
       "connection." },
     { "E0418", "a TLS file cannot be used",
       "A trust file, certificate or private key is absent, unreadable, encrypted, not PEM, or "
@@ -256,12 +257,12 @@ static const struct lw_catalogue_entry entries[] = {
       "without (usually 6650)." },
     { "E0510", "the broker's certificate is not trusted",
       "It expired, is not valid yet, or was signed by nobody whom we trust.",
-      "Renew it, or give the authority's certificate in tls_trust_certs_file_path; check this "
-      "computer's clock." },
+      "Renew it, or give the authority's certificate in tls.trust_file; check this computer's "
+      "clock." },
     { "E0511", "the broker's certificate is for another host",
       "The name in the address is not among the names in the certificate.",
       "Use a name that stands in the certificate, as address and as the broker's advertised "
-      "address. tls_validate_hostname: false accepts any." },
+      "address. tls.validate_hostname: false accepts any." },
     { "E0512", "the TLS connection failed",
       "The broker refused our certificate or wants one, the two sides share no protocol, or "
       "the connection was cut off.",

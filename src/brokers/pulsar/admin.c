@@ -162,10 +162,14 @@ read_answer(struct admin *admin, const struct lw_fetch_answer *answer)
     json_t *partitions = json_object_get(json, "partitions");
     const char *reason = json_string_value(json_object_get(json, "reason"));
     admin->number = json_is_integer(partitions) ? json_integer_value(partitions) : -1;
-    if (!reason) {
-        reason = answer->failure ? answer->failure : "";
+    bool is_page = answer->size > 0 && answer->data[0] == '<';
+    if (!reason && is_page) { /* for browsers: nothing of it is for a line of text */
+        (void)snprintf(admin->reason, sizeof admin->reason, "the admin API answered %ld",
+                       answer->code);
+    } else {
+        const char *failure = answer->failure ? answer->failure : "";
+        lw_text_copy(admin->reason, sizeof admin->reason, reason ? reason : failure);
     }
-    lw_text_copy(admin->reason, sizeof admin->reason, reason);
     json_decref(json);
 }
 
@@ -192,7 +196,7 @@ fill_trust(const struct admin *admin, struct lw_fetch_request *request)
     request->allows_any_host = !tls->validates_hostname;
 }
 
-/* True when the API answered, with whatever code. */
+/* True when the API answered for this topic, with whatever code. */
 static bool
 request(struct admin *admin, const char *method, const struct lw_pulsar_name *name,
         const char *suffix, const char *body)
@@ -221,12 +225,18 @@ request(struct admin *admin, const char *method, const struct lw_pulsar_name *na
     while (!admin->is_answered) {
         lw_loop_turn_until(admin->loop, LW_NEVER); /* its own time-out ends it */
     }
-    return admin->code != 0;
+    return admin->code != 0 && admin->code != HTTP_NOBODY;
 }
 
+/* It did not answer, or does not know who we are: the same for each topic. */
 static enum lw_status
-say_unreachable(const struct admin *admin, struct lw_error *ret_error)
+say_failure(const struct admin *admin, struct lw_error *ret_error)
 {
+    if (admin->code == HTTP_NOBODY && admin->client->auth) {
+        lw_pulsar_auth_explain(admin->client->auth, admin->client->name, admin->reason,
+                               ret_error);
+        return LW_STATUS_DENIED;
+    }
     enum lw_status status = lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
                                          "the admin API of broker \"%s\" at %s cannot be "
                                          "reached: %s",
@@ -313,7 +323,7 @@ lw_pulsar_admin_describe(struct lw_pulsar_client *client, const char *url,
     enum lw_status status = open_admin(&admin, client, url, timeout_ms, ret_error);
     for (size_t i = 0; i < n && status == LW_STATUS_OK; i++) {
         if (parse(&topics[i], &name) && !describe(&admin, &topics[i], &name)) {
-            status = say_unreachable(&admin, ret_error);
+            status = say_failure(&admin, ret_error);
         }
     }
     close_admin(&admin);
@@ -371,7 +381,7 @@ lw_pulsar_admin_create(struct lw_pulsar_client *client, const char *url,
     enum lw_status status = open_admin(&admin, client, url, timeout_ms, ret_error);
     for (size_t i = 0; i < n && status == LW_STATUS_OK; i++) {
         if (parse(&topics[i], &name) && !create(&admin, &topics[i], &name)) {
-            status = say_unreachable(&admin, ret_error);
+            status = say_failure(&admin, ret_error);
         }
     }
     close_admin(&admin);

@@ -258,8 +258,10 @@ help_refused(struct lw_pulsar_auth *auth, struct lw_error *ret_error)
     bool is_expired = expiry_s >= 0 && expiry_s < INT64_MAX / 1000 &&
                       expiry_s * 1000 <= auth->host->ops->wall_ms(auth->host);
     if (auth->settings.kind == LW_PULSAR_AUTH_NONE) {
-        lw_error_help(ret_error, "it wants credentials and none are configured: give token, or "
-                                 "auth_plugin and auth_params. Still trying; nothing is lost.");
+        lw_error_help(ret_error,
+                      "it wants credentials and none are configured: give auth.token, "
+                      "or auth.plugin and auth.params. Still trying; nothing is "
+                      "lost.");
     } else if (is_expired) {
         lw_json_time(expiry_s * 1000, when);
         lw_error_help(ret_error,
@@ -268,12 +270,13 @@ help_refused(struct lw_pulsar_auth *auth, struct lw_error *ret_error)
                       when);
     } else if (auth->settings.kind == LW_PULSAR_AUTH_TLS) {
         lw_error_help(ret_error, "the broker must trust the authority that signed the "
-                                 "certificate in tls_certificate_file_path. Still trying; "
+                                 "certificate in tls.certificate_file. Still trying; "
                                  "nothing is lost.");
     } else {
-        lw_error_help(ret_error, "check auth_plugin and its token or params: the key that "
-                                 "signed it, the user, the method. Still trying; nothing is "
-                                 "lost.");
+        lw_error_help(ret_error,
+                      "check auth.token, or auth.plugin and auth.params: the key that "
+                      "signed it, the user, the method. Still trying; nothing is "
+                      "lost.");
     }
 }
 

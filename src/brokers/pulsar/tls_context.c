@@ -71,7 +71,7 @@ load_trust(SSL_CTX *ctx, const char *path, struct lw_error *ret_error)
         return status;
     }
     return refuse(ret_error, "the trust file", path, "holds no certificate",
-                  "tls_trust_certs_file_path is a PEM file with the certificates of "
+                  "tls.trust_file is a PEM file with the certificates of "
                   "authorities, each between BEGIN CERTIFICATE and END CERTIFICATE");
 }
 

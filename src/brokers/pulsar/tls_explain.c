@@ -139,7 +139,7 @@ explain_host(struct lw_pulsar_tls *tls)
     lw_error_help(&tls->error,
                   "use the name that stands in the certificate as the address (and as the "
                   "broker's advertised address), or, if you accept any, "
-                  "tls_validate_hostname: false." STILL);
+                  "tls.validate_hostname: false." STILL);
 }
 
 static void
@@ -165,7 +165,7 @@ explain_trust(struct lw_pulsar_tls *tls)
                    tls->subject, X509_verify_cert_error_string(tls->verify_error));
     say(tls, NOT_TRUSTED, what);
     lw_error_help(&tls->error,
-                  "tls_trust_certs_file_path must hold the certificate of the authority that "
+                  "tls.trust_file must hold the certificate of the authority that "
                   "signed it; without it the system's authorities are trusted." STILL);
 }
 

@@ -191,6 +191,33 @@ what_may_not_be_asked_is_denied_for_that_topic_only(void **state)
 }
 
 static void
+use_credentials(const char *plugin, const char *token, const char *params)
+{
+    struct lw_error error;
+    struct lw_pulsar_auth_options options = { .plugin = plugin,
+                                              .token = token,
+                                              .params = params };
+    assert_int_equal(lw_pulsar_auth_create(world.host, &options, &world.client.auth, &error),
+                     LW_STATUS_OK);
+}
+
+static void
+who_is_not_known_is_refused_as_a_whole(void **state)
+{
+    (void)state;
+    struct lw_error error;
+    struct lw_topic_info topics[] = { { .name = "a" }, { .name = "b" } };
+    use_credentials(NULL, "no-token-of-theirs", NULL);
+    expect(1, (struct answer[]){ { 401, "<html><title>Error 401</title></html>" } });
+    assert_int_equal(describe(topics, 2, &error), LW_STATUS_DENIED);
+    join();
+    assert_string_equal(error.code, "E0502");
+    assert_string_equal(error.message, "broker \"b\" refused the authentication: "
+                                       "the admin API answered 401");
+    assert_non_null(strstr(error.help, "auth.token"));
+}
+
+static void
 topics_are_made_with_and_without_partitions(void **state)
 {
     (void)state;
@@ -223,17 +250,6 @@ retention_is_set_in_whole_minutes(void **state)
     join();
     assert_request(1, "POST", TOPIC "a/retention");
     assert_non_null(strstr(server.requests[1], "\"retentionTimeInMinutes\": 2"));
-}
-
-static void
-use_credentials(const char *plugin, const char *token, const char *params)
-{
-    struct lw_error error;
-    struct lw_pulsar_auth_options options = { .plugin = plugin,
-                                              .token = token,
-                                              .params = params };
-    assert_int_equal(lw_pulsar_auth_create(world.host, &options, &world.client.auth, &error),
-                     LW_STATUS_OK);
 }
 
 static void
@@ -285,6 +301,7 @@ main(void)
         TEST(a_partitioned_topic_tells_its_number),
         TEST(a_topic_without_partitions_counts_as_one_if_it_is_there),
         TEST(what_may_not_be_asked_is_denied_for_that_topic_only),
+        TEST(who_is_not_known_is_refused_as_a_whole),
         TEST(topics_are_made_with_and_without_partitions),
         TEST(retention_is_set_in_whole_minutes),
         TEST(a_token_is_shown_as_bearer),
