@@ -288,6 +288,59 @@ redeliver_is_a_negative_ack_where_there_is_one(void **state)
     expect(judge(&policy, said(LW_ERROR, 1, 0)), LW_ACTION_NACK, LW_CAUSE_NONE, -1);
 }
 
+static struct lw_case
+redelivered(enum lw_verdict verdict, uint32_t redeliveries)
+{
+    struct lw_case item = said(verdict, 1, 0);
+    item.redeliveries = redeliveries;
+    return item;
+}
+
+static void
+what_is_given_back_too_often_is_dead(void **state)
+{
+    (void)state;
+    static const enum lw_verdict verdicts[] = { LW_ERROR, LW_RETRY };
+    struct lw_policy policy = pulsar();
+    policy.redeliveries_max = 2;
+    for (size_t i = 0; i < 2; i++) {
+        expect(judge(&policy, redelivered(verdicts[i], 1)), LW_ACTION_NACK, LW_CAUSE_NONE, -1);
+        expect(judge(&policy, redelivered(verdicts[i], 2)), LW_ACTION_DEAD, LW_CAUSE_EXHAUSTED,
+               -1);
+        expect(judge(&policy, redelivered(verdicts[i], UINT32_MAX)), LW_ACTION_DEAD,
+               LW_CAUSE_EXHAUSTED, -1);
+    }
+    expect(judge(&policy, redelivered(LW_OK, 5)), LW_ACTION_DONE, LW_CAUSE_NONE, -1);
+    policy.redeliveries_max = 0;
+    expect(judge(&policy, redelivered(LW_ERROR, UINT32_MAX)), LW_ACTION_NACK, LW_CAUSE_NONE,
+           -1);
+}
+
+static void
+redeliveries_do_not_count_for_a_retry_topic(void **state)
+{
+    (void)state;
+    struct lw_policy policy = republishing(3);
+    policy.can_nack = true;
+    policy.redeliveries_max = 1;
+    expect(judge(&policy, redelivered(LW_RETRY, 7)), LW_ACTION_REPUBLISH, LW_CAUSE_NONE, 1000);
+}
+
+static void
+beyond_the_last_redelivery_a_message_is_spent(void **state)
+{
+    (void)state;
+    struct lw_policy policy = pulsar();
+    assert_false(lw_policy_is_spent(&policy, UINT32_MAX));
+    policy.redeliveries_max = 2;
+    assert_false(lw_policy_is_spent(&policy, 2));
+    assert_true(lw_policy_is_spent(&policy, 3));
+    expect(lw_policy_judge_spent(&policy), LW_ACTION_DEAD, LW_CAUSE_EXHAUSTED, -1);
+    policy.has_dead_letter = false;
+    policy.on_exhausted = LW_ON_EXHAUSTED_HOLD;
+    expect(lw_policy_judge_spent(&policy), LW_ACTION_HOLD, LW_CAUSE_EXHAUSTED, -1);
+}
+
 static void
 redeliver_without_negative_ack_runs_in_place_and_ends(void **state)
 {
@@ -521,6 +574,9 @@ main(void)
         cmocka_unit_test(error_follows_on_error),
         cmocka_unit_test(redeliver_is_a_negative_ack_where_there_is_one),
         cmocka_unit_test(redeliver_without_negative_ack_runs_in_place_and_ends),
+        cmocka_unit_test(what_is_given_back_too_often_is_dead),
+        cmocka_unit_test(redeliveries_do_not_count_for_a_retry_topic),
+        cmocka_unit_test(beyond_the_last_redelivery_a_message_is_spent),
         cmocka_unit_test(error_that_means_retry_uses_the_retry_topic),
         cmocka_unit_test(dead_beats_retry_beats_error_where_classes_overlap),
         cmocka_unit_test(order_of_the_classes_does_not_matter),

@@ -309,6 +309,19 @@ two_ways_to_a_dead_letter_exclude_each_other(void **state)
     config_is_fine(consumer(policy));
 }
 
+static void
+the_topic_of_the_clients_policy_is_a_dead_letter_topic_like_others(void **state)
+{
+    (void)state;
+    struct config_fixture fixture;
+    config_open(&fixture, consumer(", properties: { dead_letter_policy.max_redeliver_count: 3, "
+                                   "dead_letter_policy.dead_letter_topic: grave }"));
+    assert_non_null(fixture.config);
+    assert_string_equal(fixture.config->subscriptions[0].dead_letter_topic, "grave");
+    assert_string_equal(fixture.config->subscriptions[0].options.dead_letter.topic, "grave");
+    config_close(&fixture);
+}
+
 /* -- Names ----------------------------------------------------------------------------------- */
 
 static void
@@ -565,6 +578,7 @@ main(void)
         ROW(partition_order_needs_one_member),
         ROW(one_message_cannot_be_delayed_where_the_broker_rewinds),
         ROW(two_ways_to_a_dead_letter_exclude_each_other),
+        ROW(the_topic_of_the_clients_policy_is_a_dead_letter_topic_like_others),
         ROW(conventional_names_follow_the_spelling_of_the_topic),
         ROW(a_retry_topic_by_convention_is_the_clients),
         ROW(a_name_that_is_none_is_refused),

@@ -23,9 +23,9 @@ struct lw_pulsar_producer_settings { /* of all producers of a broker; texts live
     uint32_t batch_bytes_max;
     uint64_t batch_delay_ns; /* 0: what came in one turn */
     bool chunks;
-    uint64_t send_timeout_ns;    /* 0: never; receipts are then UNKNOWN after it */
-    uint32_t pending_max;        /* messages without a receipt, of one producer */
-    uint32_t pending_topic_max;  /* the same of all partitions of a topic; 0: no limit */
+    uint64_t send_timeout_ns;   /* 0: never; receipts are then UNKNOWN after it */
+    uint32_t pending_max;       /* messages without a receipt, of one producer */
+    uint32_t pending_topic_max; /* the same of all partitions of a topic; 0: no limit */
     uint64_t first_sequence_id; /* a new producer begins at it, unless the broker has more */
     uint64_t pending_bytes_max;
     uint32_t producers_max; /* the one idle for longest is closed for a new one */

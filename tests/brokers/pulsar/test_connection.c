@@ -81,6 +81,18 @@ connect_says_who_we_are_and_what_we_can(void **state)
 }
 
 static void
+a_description_is_appended_to_our_version(void **state)
+{
+    (void)state;
+    begin();
+    world.client.options.description = "orders of shop 7";
+    peer_accept(&peer, &listener, &world);
+    assert_true(
+        lw_text_is_equal(peer_expect(&peer, &world, LW_PULSAR_CONNECT)->connect.client_version,
+                         "Laneway-test-orders of shop 7"));
+}
+
+static void
 a_connection_is_ready_when_it_was_greeted(void **state)
 {
     (void)state;
@@ -565,6 +577,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(connect_says_who_we_are_and_what_we_can),
+        TEST(a_description_is_appended_to_our_version),
         TEST(a_connection_is_ready_when_it_was_greeted),
         TEST(the_size_of_messages_belongs_to_the_connection),
         TEST(a_refusal_reaches_all_who_wait_word_for_word),

@@ -20,10 +20,11 @@ make_files(void **state)
         { .name = "ca", .is_authority = 1 },
         { .name = "server", .issuer = "ca", .hosts = "IP:127.0.0.1" },
         { .name = "client", .issuer = "ca", .hosts = "DNS:client.example" },
+        { .name = "named", .issuer = "ca", .hosts = "DNS:broker.example" },
     };
     (void)state;
     certificates_init(&files);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         certificates_make(&files, &wishes[i]);
     }
     return 0;
@@ -70,6 +71,47 @@ dials(bool wants_client, bool has_client)
     return is_connected;
 }
 
+/*
+ * The service has a name that leads nowhere; the proxy is the embedded broker, whose certificate
+ * is for that name: so the connection went there, and who was meant was checked.
+ */
+static bool
+dials_by_proxy(const char *service)
+{
+    static const struct virtual_name names[] = { { "broker.example", { "127.0.0.9" } },
+                                                 { "other.example", { "127.0.0.9" } },
+                                                 { NULL, { NULL } } };
+    struct world *world = calloc(1, sizeof *world);
+    struct embedded_settings settings;
+    struct lw_pulsar_client_settings client = world_settings();
+    bool is_tls = false;
+    embedded_settings_init(&settings);
+    settings.tls_certificate_file = PATH("named.pem");
+    settings.tls_key_file = PATH("named.key");
+    client.tls.trust_file = PATH("ca.pem");
+    world_init(world, service, &client);
+    world->virtual_host.names = names;
+    struct embedded *broker = embedded_create(world->host, &settings);
+    world->client.options.has_proxy = true;
+    assert_true(lw_pulsar_address_parse_broker(embedded_tls_url(broker, 0),
+                                               &world->client.options.proxy, &is_tls));
+    world_dial(world);
+    world_until(world, world_is_dialled, world);
+    bool is_connected = world->connection != NULL;
+    embedded_destroy(broker);
+    world_deinit(world);
+    free(world);
+    return is_connected;
+}
+
+static void
+a_proxy_is_dialled_in_place_of_the_broker_that_is_meant(void **state)
+{
+    (void)state;
+    assert_true(dials_by_proxy("pulsar+ssl://broker.example:6651"));
+    assert_false(dials_by_proxy("pulsar+ssl://other.example:6651"));
+}
+
 static void
 tls_carries_the_protocol(void **state)
 {
@@ -91,6 +133,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tls_carries_the_protocol),
         cmocka_unit_test(a_client_without_the_wanted_certificate_is_refused),
+        cmocka_unit_test(a_proxy_is_dialled_in_place_of_the_broker_that_is_meant),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

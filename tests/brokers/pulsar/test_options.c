@@ -262,6 +262,46 @@ refused_options_say_why_and_take_their_default(void **state)
 }
 
 static void
+a_word_that_is_not_served_says_why(void **state)
+{
+    (void)state;
+    assert_int_equal(READ({ "hashing_scheme", "boost_hash" }), LW_STATUS_UNSUPPORTED);
+    assert_string_equal(error.code, "E0415");
+    assert_non_null(strstr(error.help, "Boost"));
+    assert_int_equal(READ({ "hashing_scheme", "BoostHash" }), LW_STATUS_UNSUPPORTED);
+    assert_int_equal(READ({ "start_message_id_inclusive", "true" }), LW_STATUS_UNSUPPORTED);
+    assert_int_equal(READ({ "start_message_id_inclusive", "False" }), LW_STATUS_OK);
+}
+
+static void
+a_proxy_is_one_address_with_tls(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "proxy:4443", "pulsar://proxy:4443",
+                                         "pulsar+ssl://a:1,b:2", "pulsar+ssl://" };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        assert_int_equal(READ({ "proxy_service_url", wrong[i] }), LW_STATUS_CONFIG);
+        assert_string_equal(error.code, "E0416");
+    }
+    assert_int_equal(
+        READ({ "proxy_service_url", "pulsar+ssl://proxy:4443" }, { "proxy_protocol", "SNI" }),
+        LW_STATUS_OK);
+    assert_int_equal(READ({ "proxy_protocol", "HTTP" }), LW_STATUS_CONFIG);
+}
+
+static void
+a_description_has_its_bound(void **state)
+{
+    (void)state;
+    char text[66];
+    memset(text, 'd', sizeof text);
+    text[65] = '\0';
+    assert_int_equal(READ({ "description", text }), LW_STATUS_CONFIG);
+    assert_string_equal(error.code, "E0416");
+    assert_int_equal(READ({ "description", text + 1 }), LW_STATUS_OK);
+}
+
+static void
 options_that_set_nothing_are_accepted_and_checked(void **state)
 {
     (void)state;
@@ -457,6 +497,9 @@ main(void)
         cmocka_unit_test(metadata_that_does_not_fit_a_command_is_refused),
         cmocka_unit_test(unknown_names_are_refused_with_a_suggestion),
         cmocka_unit_test(refused_options_say_why_and_take_their_default),
+        cmocka_unit_test(a_word_that_is_not_served_says_why),
+        cmocka_unit_test(a_proxy_is_one_address_with_tls),
+        cmocka_unit_test(a_description_has_its_bound),
         cmocka_unit_test(options_that_set_nothing_are_accepted_and_checked),
         cmocka_unit_test(wrong_values_are_refused_with_their_range),
         cmocka_unit_test(an_error_changes_nothing),

@@ -485,6 +485,81 @@ in_steady_state_nothing_is_allocated(void **state)
     assert_int_equal(lw_alloc_count(), before);
 }
 
+/* -- Numbers of messages ------------------------------------------------------------------------------ */
+
+static uint64_t
+first_sequence_id(void)
+{
+    struct lw_pulsar_metadata metadata;
+    struct lw_bytes body;
+    publishing_send(publishing, "t", 1);
+    publishing_until(publishing, 1);
+    assert_true(embedded_entry(publishing->broker, "t", 0, &metadata, &body));
+    return metadata.sequence_id;
+}
+
+static void
+a_producer_begins_at_the_first_number_that_is_wanted(void **state)
+{
+    (void)state;
+    publishing->settings.first_sequence_id = 42;
+    publishing_start(publishing);
+    assert_int_equal(first_sequence_id(), 42);
+}
+
+static void
+without_a_wanted_number_a_producer_begins_at_the_brokers(void **state)
+{
+    (void)state;
+    publishing_start(publishing);
+    assert_int_equal(first_sequence_id(), 0);
+}
+
+/* A producer that was idle and is made again must not repeat numbers: they would be dropped. */
+static void
+a_producer_that_comes_back_goes_on_behind_what_the_broker_has(void **state)
+{
+    (void)state;
+    publishing->broker_settings.is_deduplicating = true;
+    publishing->settings.first_sequence_id = 3;
+    publishing->settings.producer_name = "me";
+    publishing_start(publishing);
+    publishing_send(publishing, "t", 5);
+    publishing_until(publishing, 5);
+    publishing_pass_ms(publishing, 130000);
+    assert_int_equal(publishing_figures(publishing).producers, 0);
+    publishing_send(publishing, "t", 5);
+    publishing_until(publishing, 10);
+    publishing_expect_all(publishing, LW_STATUS_OK);
+    assert_int_equal(embedded_message_count(publishing->broker, "t"), 10);
+}
+
+/* -- Shares of partitions ------------------------------------------------------------------------------- */
+
+static void
+partitions_share_what_a_topic_may_have_waiting(void **state)
+{
+    (void)state;
+    static const struct embedded_fault fault = { .kind = EMBEDDED_LOSE,
+                                                 .direction = EMBEDDED_OUT,
+                                                 .type = LW_PULSAR_SEND_RECEIPT,
+                                                 .times = UINT32_MAX };
+    publishing->settings.pending_topic_max = 8;
+    publishing_start(publishing);
+    embedded_set_partitions(publishing->broker, "t", 4);
+    publishing_send(publishing, "t", 1);
+    publishing_until(publishing, 1);
+    embedded_add_fault(publishing->broker, &fault);
+    for (int i = 0; i < 2; i++) {
+        publishing_item(publishing, "t", "v")->partition = 2;
+    }
+    publishing_go(publishing);
+    struct lw_publication third = { .topic = "t", .partition = 2 };
+    struct lw_publication *const items[] = { &third };
+    assert_int_equal(lw_pulsar_publisher_publish(publishing->publisher, items, 1), 0);
+    assert_int_equal(publishing_figures(publishing).pending, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -493,6 +568,10 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(messages_are_stored_in_order_and_each_has_one_receipt),
         TEST(every_spelling_of_a_topic_has_one_producer),
+        TEST(a_producer_begins_at_the_first_number_that_is_wanted),
+        TEST(without_a_wanted_number_a_producer_begins_at_the_brokers),
+        TEST(a_producer_that_comes_back_goes_on_behind_what_the_broker_has),
+        TEST(partitions_share_what_a_topic_may_have_waiting),
         TEST(a_reply_goes_from_its_buffer_into_the_socket),
         TEST(a_reply_that_finds_no_company_is_not_copied_into_a_batch),
         TEST(what_came_in_one_turn_is_one_batch),
