@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "brokers/kafka/kafka.h"
 
 static void on_revoke_due(struct lw_timer *timer, uint64_t now);
@@ -89,10 +90,11 @@ begin_all(struct lw_kafka_client *client, const rd_kafka_topic_partition_list_t 
 static void
 log_answer(struct lw_kafka_client *client, const char *what, const char *reason)
 {
+    char quoted[512];
     lw_host_log(client->broker->base.host, LW_LOG_ERROR, "kafka.assignment_failed",
                 "the client refused an assignment; the group will be joined again",
-                "broker=%s group=%s action=%s reason=\"%s\"", client->broker->name,
-                client->group, what, reason);
+                "broker=%s group=%s action=%s reason=%s", client->broker->name, client->group,
+                what, lw_log_quote(reason, quoted, sizeof quoted));
 }
 
 /* Gives the list to the client; false when it was refused. */

@@ -7,6 +7,7 @@
  * since the cluster forgets offsets of topics that the group does not subscribe to after a week.
  */
 #include "base/alloc.h"
+#include "base/log.h"
 #include "brokers/kafka/kafka.h"
 
 static void on_refresh_due(struct lw_timer *timer, uint64_t now);
@@ -30,13 +31,13 @@ ask_about(rd_kafka_t *rk, const char *topic)
 static void
 prepare_tier(struct lw_kafka_client *client, struct lw_kafka_tier *tier)
 {
-    char reason[256];
+    char reason[256], quoted[512];
     rd_kafka_topic_conf_t *conf = rd_kafka_default_topic_conf_dup(client->rk);
     if (rd_kafka_topic_conf_set(conf, "auto.offset.reset", "earliest", reason, sizeof reason) !=
         RD_KAFKA_CONF_OK) {
         lw_host_log(client->broker->base.host, LW_LOG_ERROR, "kafka.tier_reset",
-                    "a retry tier follows the reset policy of its source",
-                    "topic=%s reason=\"%s\"", tier->topic, reason);
+                    "a retry tier follows the reset policy of its source", "topic=%s reason=%s",
+                    tier->topic, lw_log_quote(reason, quoted, sizeof quoted));
     }
     tier->rkt = rd_kafka_topic_new(client->rk, tier->topic, conf);
     if (tier->rkt) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "brokers/kafka/kafka.h"
 
@@ -281,9 +282,10 @@ void
 lw_kafka_error_on_event(struct lw_kafka_broker *broker, rd_kafka_resp_err_t code,
                         const char *reason, bool is_needed)
 {
+    char quoted[512];
     lw_host_log(broker->base.host, LW_LOG_DEBUG, "kafka.error", "the client reports an error",
-                "broker=%s code=%s reason=\"%s\"", broker->name, rd_kafka_err2name(code),
-                reason);
+                "broker=%s code=%s reason=%s", broker->name, rd_kafka_err2name(code),
+                lw_log_quote(reason, quoted, sizeof quoted));
     if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
         broker->failure_code = code;
         lw_text_copy(broker->failure, sizeof broker->failure, reason);

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "brokers/kafka/kafka.h"
 
 static void
@@ -232,12 +233,14 @@ on_record(struct lw_kafka_partition *partition, const rd_kafka_message_t *record
         return;
     }
     const char *reason = rd_kafka_message_errstr(record);
+    char quoted[512];
     source->skipped++;
     lw_host_log(source->broker->base.host, LW_LOG_WARN, "kafka.record_error",
                 "the client reports an error instead of a message",
-                "topic=%s partition=%d offset=%lld code=%s reason=\"%s\" skipped=%llu",
+                "topic=%s partition=%d offset=%lld code=%s reason=%s skipped=%llu",
                 partition->topic, (int)partition->number, (long long)record->offset,
-                rd_kafka_err2name(record->err), reason, (unsigned long long)source->skipped);
+                rd_kafka_err2name(record->err), lw_log_quote(reason, quoted, sizeof quoted),
+                (unsigned long long)source->skipped);
     enum lw_status status = lw_kafka_error_status(record->err);
     if (record->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
         say_no_offset(partition, reason);

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "brokers/kafka/kafka.h"
 
 #define ROOM_RETRY_NS (100 * LW_MS)
@@ -229,14 +230,16 @@ on_reports(rd_kafka_event_t *event)
 static void
 enter_broken(struct lw_kafka_producer *producer, const char *reason)
 {
+    char quoted[512];
     if (producer->is_broken) {
         return;
     }
     producer->is_broken = true;
     lw_host_log(producer->broker->base.host, LW_LOG_ERROR, "kafka.producer_broken",
                 "the producer cannot go on and is replaced; what was out is sent again",
-                "broker=%s outstanding=%llu reason=\"%s\"", producer->broker->name,
-                (unsigned long long)producer->outstanding, reason);
+                "broker=%s outstanding=%llu reason=%s", producer->broker->name,
+                (unsigned long long)producer->outstanding,
+                lw_log_quote(reason, quoted, sizeof quoted));
     (void)rd_kafka_purge(producer->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     for (struct lw_list *at = producer->topics.next; at != &producer->topics; at = at->next) {
         lw_kafka_topic_give_up(LW_CONTAINER(at, struct lw_kafka_topic, link));

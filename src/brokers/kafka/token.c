@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fetch.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "brokers/kafka/kafka.h"
 
@@ -78,10 +79,12 @@ static void
 answer_all(struct lw_kafka_token *token, const char *failure)
 {
     struct lw_host *host = token->broker->base.host;
+    char quoted[512];
     if (failure) {
         lw_host_log(host, LW_LOG_ERROR, "kafka.token_failed",
                     "no token could be fetched for the broker; trying again",
-                    "broker=%s reason=\"%s\"", token->broker->name, failure);
+                    "broker=%s reason=%s", token->broker->name,
+                    lw_log_quote(failure, quoted, sizeof quoted));
     }
     for (size_t i = 0; i < token->waiting_count; i++) {
         if (failure) {

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "brokers/pulsar/names.h"
 #include "brokers/pulsar/pulsar.h"
 
@@ -66,12 +67,14 @@ static void
 on_blocked(void *user, const char *topic, const struct lw_error *error)
 {
     struct lw_pulsar_broker *broker = user;
+    char quoted[512];
     lw_host_log(broker->base.host, error ? LW_LOG_WARN : LW_LOG_INFO,
                 error ? "pulsar.publish_blocked" : "pulsar.publish_again",
                 error ? "nothing can be published to a topic; it is tried again"
                       : "a topic takes messages again",
-                "broker=%s topic=%s code=%s reason=\"%s\"", broker->name, topic,
-                error ? error->code : "", error ? error->message : "");
+                "broker=%s topic=%s code=%s reason=%s", broker->name, topic,
+                error ? error->code : "",
+                lw_log_quote(error ? error->message : "", quoted, sizeof quoted));
 }
 
 static void

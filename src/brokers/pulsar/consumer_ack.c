@@ -6,6 +6,7 @@
  * not come, or is a refusal, ends the session: no id goes twice within one.
  */
 #include "base/alloc.h"
+#include "base/log.h"
 #include "brokers/pulsar/consumer_state.h"
 
 enum { PROTOCOL_WITH_RECEIPTS = 17 };
@@ -68,13 +69,14 @@ land(struct lw_pulsar_ack_flight *flight, bool is_confirmed)
 static void
 give_up_session(struct lw_pulsar_consumer *consumer, const char *why)
 {
+    char quoted[512];
     if (!lw_pulsar_consumer_has_session(consumer) ||
         lw_pulsar_connection_state(consumer->connection) == LW_PULSAR_CLOSED) {
         return;
     }
     lw_host_log(consumer->client->host, LW_LOG_WARN, "pulsar.ack_unconfirmed",
-                "an acknowledgement was not confirmed; subscribing again",
-                "topic=%s reason=\"%s\"", consumer->topic, why);
+                "an acknowledgement was not confirmed; subscribing again", "topic=%s reason=%s",
+                consumer->topic, lw_log_quote(why, quoted, sizeof quoted));
     lw_pulsar_consumer_restart(consumer, false);
 }
 

@@ -17,9 +17,35 @@ enum { REASON_BYTES = 200 };
 #define REFUSED "E0514"
 #define UNREACHABLE "E0501"
 
-static void
-copy_reason(struct lw_bytes message, char *out, size_t size)
+static bool
+is_of_class(char byte)
 {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '$';
+}
+
+/* Some texts begin with the class of a Java exception, or several: org.x.Y$ZException: text. */
+static struct lw_bytes
+without_classes(struct lw_bytes message)
+{
+    static const char end[] = "Exception: ";
+    const char *from = message.data;
+    size_t length = 0;
+    while (length < message.size && is_of_class(from[length])) {
+        length++;
+    }
+    size_t whole = length + 2; /* with the colon and the blank */
+    if (whole < sizeof end - 1 || whole > message.size ||
+        memcmp(from + whole - (sizeof end - 1), end, sizeof end - 1) != 0) {
+        return message;
+    }
+    return (struct lw_bytes){ from + whole, message.size - whole };
+}
+
+static void
+copy_reason(struct lw_bytes text, char *out, size_t size)
+{
+    struct lw_bytes message = without_classes(without_classes(text));
     const char *from = message.data;
     size_t length = message.size < size ? message.size : size - 1;
     size_t at = 0;
@@ -65,7 +91,8 @@ kind_of(int32_t code, bool is_again)
     case LW_PULSAR_TOPIC_NOT_FOUND:
     case LW_PULSAR_SUBSCRIPTION_NOT_FOUND:
         kind = (struct kind){ NO_TOPIC, LW_STATUS_NOT_FOUND,
-                              is_again ? "the broker may be starting. Still trying."
+                              is_again ? "create it; or the broker is still starting. Still "
+                                         "trying; nothing is lost."
                                        : "create it, or correct its name" };
         break;
     case LW_PULSAR_AUTHENTICATION_ERROR:
