@@ -479,6 +479,9 @@ on_closed_by_broker(struct lw_pulsar_producer *producer, const struct lw_pulsar_
     if (producer->state == LW_PULSAR_PRODUCER_CLOSING) {
         return; /* its answer follows */
     }
+    if (producer->state == LW_PULSAR_PRODUCER_CREATING) {
+        lw_pulsar_producer_take_back(producer); /* it may be about the one before */
+    }
     lw_pulsar_producer_detach(producer);
     enter_waiting(producer, is_known ? 0 : lw_pulsar_backoff_next(&producer->backoff, client));
 }

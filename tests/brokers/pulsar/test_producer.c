@@ -410,6 +410,34 @@ a_producer_without_an_answer_is_taken_back_before_the_next_attempt(void **state)
     assert_int_equal(frames_in(LW_PULSAR_CLOSE_PRODUCER), 1);
 }
 
+/* The close was for the producer of before; what is made since must not stay as a ghost. */
+static void
+a_close_that_crosses_the_making_of_a_producer_leaves_nobody_behind(void **state)
+{
+    struct embedded_fault late = { .kind = EMBEDDED_DELAY,
+                                   .direction = EMBEDDED_OUT,
+                                   .type = LW_PULSAR_PRODUCER_SUCCESS,
+                                   .ms = 1000 };
+    struct lw_pulsar_command stale = lw_pulsar_command_of(LW_PULSAR_CLOSE_PRODUCER);
+    (void)state;
+    publishing->broker_settings.proxy_flag = false;
+    publishing_start(publishing);
+    int other = embedded_add_member(publishing->broker, false);
+    embedded_add_fault(publishing->broker, &late);
+    publishing_send(publishing, "t", 1);
+    publishing_rest(publishing);
+    assert_int_equal(embedded_producers(publishing->broker, NULL), 1);
+    stale.close_producer.id = 0;
+    stale.close_producer.request_id = LW_PULSAR_NO_REQUEST;
+    embedded_say(publishing->broker, &stale);
+    embedded_set_owner(publishing->broker, PUBLISHING_TOPIC, other);
+    await(1);
+    embedded_pass_ms(publishing->broker, 2000);
+    publishing_rest(publishing);
+    publishing_expect_all(publishing, LW_STATUS_OK);
+    assert_int_equal(embedded_producers(publishing->broker, NULL), 1);
+}
+
 static void
 a_full_quota_keeps_messages_and_is_said(void **state)
 {
@@ -650,6 +678,7 @@ main(void)
         TEST(a_broker_that_is_starting_is_waited_for),
         TEST(a_name_that_is_taken_is_tried_beyond_the_brokers_five_seconds),
         TEST(a_producer_without_an_answer_is_taken_back_before_the_next_attempt),
+        TEST(a_close_that_crosses_the_making_of_a_producer_leaves_nobody_behind),
         TEST(a_full_quota_keeps_messages_and_is_said),
         TEST(a_terminated_topic_is_denied_and_what_was_sent_is_unknown),
         TEST(an_enforced_schema_is_asked_for_and_its_version_carried),
