@@ -96,8 +96,19 @@ set_peer(SSL *ssl, const char *host, bool is_checked)
            (!is_checked || SSL_set1_host(ssl, host) == 1);
 }
 
+/* A name in the DNS may end in a dot; in SNI and in certificates none does. */
+static void
+set_host(struct lw_pulsar_tls *tls, const char *host)
+{
+    lw_text_copy(tls->host, sizeof tls->host, host);
+    size_t size = strlen(tls->host);
+    if (size > 1 && tls->host[size - 1] == '.') {
+        tls->host[size - 1] = '\0';
+    }
+}
+
 static bool
-open_session(struct lw_pulsar_tls *tls, struct lw_pulsar_tls_context *context, const char *host)
+open_session(struct lw_pulsar_tls *tls, struct lw_pulsar_tls_context *context)
 {
     tls->ssl = SSL_new(context->ctx);
     tls->in = BIO_new(BIO_s_mem());
@@ -112,7 +123,7 @@ open_session(struct lw_pulsar_tls *tls, struct lw_pulsar_tls_context *context, c
     SSL_set_bio(tls->ssl, tls->in, tls->out);
     SSL_set_connect_state(tls->ssl);
     (void)SSL_set_app_data(tls->ssl, tls);
-    return set_peer(tls->ssl, host, context->validates_hostname);
+    return set_peer(tls->ssl, tls->host, context->validates_hostname);
 }
 
 enum lw_status
@@ -121,14 +132,16 @@ lw_pulsar_tls_create(struct lw_pulsar_tls_context *context, const char *host,
 {
     struct lw_pulsar_tls *tls = lw_alloc(sizeof *tls);
     ERR_clear_error();
-    if (!tls || !open_session(tls, context, host)) {
+    if (tls) {
+        set_host(tls, host);
+    }
+    if (!tls || !open_session(tls, context)) {
         lw_pulsar_tls_destroy(tls);
         ERR_clear_error();
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for TLS");
     }
     tls->has_certificate = context->has_certificate;
     tls->verify_error = X509_V_OK;
-    lw_text_copy(tls->host, sizeof tls->host, host);
     shake_hands(tls);
     *ret_tls = tls;
     return LW_STATUS_OK;

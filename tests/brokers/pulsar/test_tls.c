@@ -243,6 +243,7 @@ a_name_and_both_kinds_of_literal_are_accepted(void **state)
     expect_end(&wish, &options, "::1", LW_PULSAR_TLS_OPEN, &error);
     wish.certificate = "wild";
     expect_end(&wish, &options, "any.brokers.test", LW_PULSAR_TLS_OPEN, &error);
+    expect_end(&wish, &options, "any.brokers.test.", LW_PULSAR_TLS_OPEN, &error);
 }
 
 static void
@@ -253,6 +254,10 @@ the_name_is_sent_and_a_literal_is_not(void **state)
     struct server_wish wish = { .certificate = "server" };
     struct lw_pulsar_tls_options options = trusting();
     pair_init(&pair, &wish, &options, "broker.test");
+    shake_hands(pair.tls, &pair.server);
+    assert_string_equal(pair.server.name, "broker.test");
+    pair_deinit(&pair);
+    pair_init(&pair, &wish, &options, "broker.test."); /* as the DNS may write it */
     shake_hands(pair.tls, &pair.server);
     assert_string_equal(pair.server.name, "broker.test");
     pair_deinit(&pair);
