@@ -78,6 +78,9 @@ static void
 on_begun(struct lw_pulsar_consumer *consumer)
 {
     struct lw_pulsar_slot *slot = lw_pulsar_consumer_user(consumer);
+    if (slot->is_revoking || slot->is_gone || slot->source->is_stopping) {
+        return; /* active once more while it is given up: nobody would give it up again */
+    }
     slot->is_begun = true;
     slot->source->is_failure_said = false;
     announce(slot);
