@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A consumer in random worlds: every kind of entry, subscription and setting, settlements in any
- * order, lost connections, topics that move, lost and late answers. In each world: every message
+ * order, lost connections, topics that move, lost answers, no memory. In each world: every message
  * that can be read is given, none is given again while it is held or once its ack was asked for,
  * nothing is left at the broker at the end, no id is acknowledged twice in a session, and broker
  * and consumer agree about the permits whenever all is quiet. Prints its seeds and counts; one seed
@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "tests/brokers/pulsar/stage.h"
 
-enum { SEEDS = 25, STEPS = 60, ENTRIES_MAX = 60, PLACES_MAX = 4096 };
+enum { SEEDS = 15, STEPS = 60, ENTRIES_MAX = 60, PLACES_MAX = 4096 };
 
 /* One message as its id says. */
 struct place {
@@ -192,6 +192,8 @@ step(void)
         stage_fault(EMBEDDED_LOSE, EMBEDDED_OUT, LW_PULSAR_ACK_RESPONSE, 1);
     } else if (kind < 62 && run.is_lossy) {
         stage_fault(EMBEDDED_LOSE, EMBEDDED_OUT, LW_PULSAR_SUCCESS, 1);
+    } else if (kind < 65) {
+        lw_alloc_fail_at(pick(20) + 1); /* the n-th from now on has no memory */
     } else if (kind < 70) {
         publish_one();
     } else {
@@ -285,6 +287,7 @@ live(uint64_t seed)
     for (int i = 0; i < STEPS; i++) {
         step();
     }
+    lw_alloc_fail_at(0);
     embedded_clear_faults(stage.broker);
     finish();
     expect_quiet();

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "tests/brokers/pulsar/publishing.h"
 
-enum { SEEDS = 30, STEPS = 40, MESSAGES_MAX = 1500, VALUE_MAX = 3000, PARTS = 3 };
+enum { SEEDS = 15, STEPS = 40, MESSAGES_MAX = 1500, VALUE_MAX = 3000, PARTS = 3 };
 
 static const char whole_topic[] = PUBLISHING_TOPIC;
 static const char parted_topic[] = "persistent://public/default/parted";
@@ -120,6 +121,10 @@ step(void)
         embedded_close_producers(run.publishing->broker, topic);
     } else if (kind < 90) {
         pass_ms((int64_t)pick(kind < 85 ? 50 : 2000));
+    } else {
+        lw_alloc_fail_at(pick(20) + 1); /* what is accepted is sent all the same */
+        pass_ms((int64_t)pick(200));
+        lw_alloc_fail_at(0);
     }
     if (chance(70)) {
         publishing_rest(run.publishing);
