@@ -54,9 +54,11 @@ struct lw_pulsar_op {
     struct lw_bytes payload;
     struct lw_pulsar_frame *frames; /* &frame, or of its own */
     struct lw_pulsar_frame frame;
-    uint32_t frame_count;                    /* more than one: chunks */
-    uint32_t frames_sent;                    /* to the present connection */
-    uint32_t receipts;                       /* of it */
+    uint32_t frame_count;   /* more than one: chunks */
+    uint32_t frames_sent;   /* to the present connection */
+    uint32_t receipts;      /* of it */
+    uint64_t stored_ledger; /* where the last chunk with a receipt is stored */
+    uint64_t stored_entry;
     struct lw_pulsar_connection *connection; /* that got frames last */
     bool was_sent;                           /* ever: without a receipt its fate is unknown */
 };

@@ -23,6 +23,20 @@ close_connection(struct lw_pulsar_producer *producer, const char *why)
     lw_pulsar_connection_close(producer->connection, &error);
 }
 
+/* All chunks have the same sequence id: only the place tells a receipt that came twice. */
+static bool
+is_doubled(struct lw_pulsar_op *op, const struct lw_pulsar_message_id *stored)
+{
+    bool has_place = stored->ledger != UINT64_MAX;
+    bool is_same = stored->ledger == op->stored_ledger && stored->entry == op->stored_entry;
+    if (op->frame_count > 1 && op->receipts > 0 && has_place && is_same) {
+        return true;
+    }
+    op->stored_ledger = stored->ledger;
+    op->stored_entry = stored->entry;
+    return false;
+}
+
 void
 lw_pulsar_producer_on_receipt(struct lw_pulsar_producer *producer,
                               const struct lw_pulsar_send_receipt *receipt)
@@ -38,7 +52,7 @@ lw_pulsar_producer_on_receipt(struct lw_pulsar_producer *producer,
     case LW_PULSAR_RECEIPT_OF_HEAD:
         break;
     }
-    if (op->receipts >= op->frames_sent) {
+    if (op->receipts >= op->frames_sent || is_doubled(op, &receipt->message_id)) {
         return; /* it was not sent on this connection yet */
     }
     publisher->figures.receipts++;

@@ -253,6 +253,27 @@ a_doubled_receipt_is_ignored(void **state)
     assert_int_equal(embedded_counts(publishing->broker)->connections, 1);
 }
 
+/* Or the message would count as stored when its last chunk is not. */
+static void
+a_doubled_receipt_of_a_chunk_is_ignored(void **state)
+{
+    (void)state;
+    static char large[8000];
+    publishing->broker_settings.max_message_size = 5000;
+    publishing->settings.chunks = true;
+    publishing_start(publishing);
+    fault(EMBEDDED_DUPLICATE, EMBEDDED_OUT, LW_PULSAR_SEND_RECEIPT, 1);
+    fault(EMBEDDED_LOSE, EMBEDDED_IN, LW_PULSAR_SEND, 2);
+    publishing_item(publishing, "t", "")->value = (struct lw_bytes){ large, sizeof large };
+    publishing_go(publishing);
+    publishing_rest(publishing);
+    assert_int_equal(publishing->receipts, 0);
+    embedded_drop_all(publishing->broker);
+    await(1);
+    publishing_expect_all(publishing, LW_STATUS_OK);
+    assert_int_equal(embedded_entry_count(publishing->broker, PUBLISHING_TOPIC), 3);
+}
+
 static void
 a_storage_error_sends_all_again_in_order(void **state)
 {
@@ -668,6 +689,7 @@ main(void)
         TEST(an_assigned_broker_is_taken_at_once_without_a_lookup),
         TEST(a_lost_receipt_makes_the_next_one_wrong_and_all_is_sent_again),
         TEST(a_doubled_receipt_is_ignored),
+        TEST(a_doubled_receipt_of_a_chunk_is_ignored),
         TEST(a_storage_error_sends_all_again_in_order),
         TEST(a_refused_message_fails_alone),
         TEST(the_messages_of_a_refused_batch_go_one_by_one),
