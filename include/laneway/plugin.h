@@ -246,6 +246,8 @@ struct lw_broker_ops {
      * "(12,7,-1,3)". NULL: they write none.
      */
     void (*id_text)(const struct lw_message *message, char *out, size_t size);
+    /* True when both texts name one topic. NULL: only equal texts do. */
+    bool (*is_same_topic)(const char *a, const char *b);
 
     /* The partitions of that generation are given up: nothing of it is used any more. */
     void (*revoke_done)(struct lw_broker *broker, uint64_t generation);

@@ -56,12 +56,13 @@ uint32_t
 lw_publish_retries(const struct lw_delivery *delivery)
 {
     struct lw_origin origin;
+    char place[LW_PLACE_BYTES];
     lw_view_read_origin(delivery, &origin);
     if (origin.is_malformed) {
         lw_host_log(lw_stream_of(delivery)->dispatcher->host, LW_LOG_WARN, "retries.malformed",
                     "the retry count in the headers cannot be read and counts as 0",
-                    "topic=%s id=%lld", delivery->partition->topic,
-                    (long long)delivery->message.position);
+                    "topic=%s id=%s", delivery->partition->topic,
+                    lw_stream_shown_id(delivery, place, sizeof(place)));
     }
     return origin.retries;
 }
@@ -170,6 +171,26 @@ build_retry(struct lw_publishing *publishing)
     return true;
 }
 
+/*
+ * A copy names the dead-letter topic of the subscription that it came from, so those of all
+ * subscriptions here may be chosen. In the spelling of the one that has it; NULL: none has.
+ */
+static const char *
+dead_letter_topic_here(const struct lw_stream *stream, const char *wanted)
+{
+    const struct lw_dispatcher *dispatcher = stream->dispatcher;
+    const struct lw_link *link = stream->dead_letter_link;
+    bool (*is_same)(const char *, const char *) = link->broker->ops->is_same_topic;
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_stream *other = dispatcher->streams[i];
+        const char *topic = other->dead_letter_link == link ? other->dead_letter_topic : NULL;
+        if (topic && (is_same ? is_same(topic, wanted) : strcmp(topic, wanted) == 0)) {
+            return topic;
+        }
+    }
+    return NULL;
+}
+
 /* The header's topic if it may choose, else the stream's. */
 static const char *
 dead_letter_topic(struct lw_publishing *publishing, const struct lw_origin *origin)
@@ -180,6 +201,12 @@ dead_letter_topic(struct lw_publishing *publishing, const struct lw_origin *orig
         lw_text_is_equal(wanted, stream->dead_letter_topic)) {
         return stream->dead_letter_topic;
     }
+    memcpy(publishing->topic, wanted.data, wanted.size);
+    publishing->topic[wanted.size] = '\0';
+    const char *here = dead_letter_topic_here(stream, publishing->topic);
+    if (here) {
+        return here;
+    }
     if (!lw_origin_is_allowed(wanted, (const char *const *)stream->allow,
                               stream->allow_count)) {
         lw_host_log(stream->dispatcher->host, LW_LOG_WARN, "dead_letter.refused",
@@ -189,8 +216,6 @@ dead_letter_topic(struct lw_publishing *publishing, const struct lw_origin *orig
                     (const char *)wanted.data);
         return stream->dead_letter_topic;
     }
-    memcpy(publishing->topic, wanted.data, wanted.size);
-    publishing->topic[wanted.size] = '\0';
     return publishing->topic;
 }
 
@@ -483,13 +508,14 @@ say_refused(struct lw_dispatcher *dispatcher, const struct lw_publishing *publis
             const struct publish_item *item, const char *text)
 {
     const struct lw_delivery *delivery = publishing->delivery;
+    char place[LW_PLACE_BYTES];
     if (publishing->tries % SAY_AGAIN_AFTER != 0) {
         return;
     }
     lw_host_log(dispatcher->host, LW_LOG_ERROR, "publish.refused", text,
-                "to=%s status=%s topic=%s id=%lld tries=%u", item->publication.topic,
+                "to=%s status=%s topic=%s id=%s tries=%u", item->publication.topic,
                 lw_status_name(item->refused), delivery->partition->topic,
-                (long long)delivery->message.position, publishing->tries + 1);
+                lw_stream_shown_id(delivery, place, sizeof(place)), publishing->tries + 1);
 }
 
 /* The target takes nothing: stop taking in more, keep trying, charge nobody. */
@@ -531,12 +557,14 @@ static void
 hold(struct lw_dispatcher *dispatcher, struct lw_publishing *publishing)
 {
     struct lw_delivery *delivery = publishing->delivery;
+    char place[LW_PLACE_BYTES];
     lw_stream_of(delivery)->counters.held++;
     lw_host_log(dispatcher->host, LW_LOG_ERROR, "message.undeliverable",
                 "even the headers of a dead letter are refused as too large; the message stays "
                 "unfinished and holds the commit",
-                "topic=%s partition=%d id=%lld", delivery->partition->topic,
-                delivery->partition->number, (long long)delivery->message.position);
+                "topic=%s partition=%d id=%s", delivery->partition->topic,
+                delivery->partition->number,
+                lw_stream_shown_id(delivery, place, sizeof(place)));
     destroy(dispatcher, publishing);
     if (dispatcher->phase >= LW_PHASE_DRAINING) {
         lw_shutdown_give_back(dispatcher, delivery);

@@ -233,6 +233,27 @@ a_header_chooses_only_among_allowed_topics(void **state)
     expect_topic("orders.dlq", "orders.dlq", false);
 }
 
+/* Its own copies are what a retry topic holds: they name the dead letters of their source. */
+static void
+a_copy_goes_to_the_dead_letters_of_any_subscription_here(void **state)
+{
+    struct world world;
+    (void)state;
+    struct lw_subscription_options options = open_world(&world, 1, NULL);
+    struct lw_subscription_options other = world_options("payments", 2);
+    world_topic(&world, "payments", 1);
+    world_add(&world, &other);
+    begin(&world, &options);
+    world.answer = say_dead;
+    struct lw_header header = { lw_bytes_of("x-laneway-dead-letter-topic"),
+                                lw_bytes_of("payments.dlq") };
+    send_value(&world, "k", lw_bytes_of("v"), &header, 1);
+    world_pass(&world, 200);
+    assert_int_equal(world_count(&world, "payments.dlq"), 1);
+    assert_int_equal(world_logged(&world, "dead_letter.refused"), 0);
+    world_deinit(&world);
+}
+
 static void
 a_dead_letter_may_go_to_another_broker(void **state)
 {
@@ -418,6 +439,7 @@ main(void)
         cmocka_unit_test(headers_only_leaves_key_and_value_behind),
         cmocka_unit_test(a_smaller_dead_letter_topic_takes_all_partitions),
         cmocka_unit_test(a_header_chooses_only_among_allowed_topics),
+        cmocka_unit_test(a_copy_goes_to_the_dead_letters_of_any_subscription_here),
         cmocka_unit_test(a_dead_letter_may_go_to_another_broker),
         cmocka_unit_test(a_dead_letter_waits_for_the_other_broker_to_come_back),
         cmocka_unit_test(a_reply_that_is_too_large_dead_letters_its_message),
