@@ -122,6 +122,8 @@ lw_cli_usage(struct lw_cli *cli, const char *format, ...) __attribute__((format(
 void lw_cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shows an error as the configuration's errors are shown; returns its exit code. */
 int lw_cli_fail(struct lw_cli *cli, const struct lw_error *error);
+/* How much of an error's help is for a command that does not go on trying. */
+size_t lw_cli_help_size(const struct lw_error *error);
 /* Shows running out of memory; returns its exit code. */
 int lw_cli_fail_memory(void);
 /* Writes `out` to standard output and clears it; false when nobody reads any more. */

@@ -90,6 +90,7 @@ read_infos(struct lw_needs *needs, const struct lw_config_broker *broker,
         if (need->broker == broker) {
             const struct lw_topic_info *info = &infos[next++];
             need->partitions = info->status == LW_STATUS_OK ? info->partitions : -1;
+            need->status = info->status;
             lw_text_copy(need->reason, sizeof need->reason, info->reason);
         }
     }
@@ -160,9 +161,12 @@ static void
 warn_unknown(struct lw_diagnostics *diagnostics, const struct lw_need *need)
 {
     const struct lw_place *place = need->node ? &need->node->place : NULL;
-    (void)lw_diagnostics_add(diagnostics, LW_SEVERITY_WARNING, "W0315", place,
-                             "%s \"%s\" cannot be looked up: %s", lw_need_kind_name(need->kind),
-                             need->name, need->reason);
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        diagnostics, LW_SEVERITY_WARNING, "W0315", place, "%s \"%s\" cannot be looked up: %s",
+        lw_need_kind_name(need->kind), need->name, need->reason);
+    if (strstr(need->reason, "no namespace")) {
+        lw_diagnostic_help(item, "correct the name, or make it: " LW_CLI_MAKE_NAMESPACE);
+    }
 }
 
 static void
@@ -243,16 +247,30 @@ lw_connect_run(struct lw_connect *connect, const struct lw_config *config, int64
 
 /* -- Output ------------------------------------------------------------------------------------ */
 
+static int
+width_of(const struct lw_connect *connect, const struct lw_config_broker *broker)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < connect->needs.count; i++) {
+        const struct lw_need *need = &connect->needs.items[i];
+        size_t size = need->broker == broker ? strlen(need->name) : 0;
+        width = size > width ? size : width;
+    }
+    return (int)width;
+}
+
 static void
 print_topics(const struct lw_connect *connect, const struct lw_config_broker *broker,
              struct lw_text *out)
 {
+    int width = width_of(connect, broker);
     for (size_t i = 0; i < connect->needs.count; i++) {
         const struct lw_need *need = &connect->needs.items[i];
         if (need->broker != broker) {
             continue;
         }
-        lw_text_format(out, "    %-17s %-32s ", lw_need_kind_name(need->kind), need->name);
+        lw_text_format(out, "    %-17s %-*s  ", lw_need_kind_name(need->kind), width,
+                       need->name);
         if (need->partitions > 0) {
             lw_text_format(out, "%d partition%s\n", need->partitions,
                            need->partitions == 1 ? "" : "s");
@@ -270,8 +288,9 @@ print_broker(const struct lw_connect *connect, const struct lw_connect_broker *i
     lw_text_format(out, "  broker %s  ", item->config->name);
     if (error->status != LW_STATUS_OK) {
         lw_text_format(out, "error[%s]: %s\n", error->code, error->message);
-        lw_text_format(out, "%s%s%s", error->help[0] ? "    help: " : "", error->help,
-                       error->help[0] ? "\n" : "");
+        int help_size = (int)lw_cli_help_size(error);
+        lw_text_format(out, "%s%.*s%s", help_size > 0 ? "    help: " : "", help_size,
+                       error->help, help_size > 0 ? "\n" : "");
     } else if (!lw_config_is_remote(item->config)) {
         lw_text_append(out, "in memory: topics are made on first use\n");
     } else {

@@ -48,7 +48,7 @@ nearest(const struct lw_cli *cli, const char *name)
             best_distance = distance;
         }
     }
-    return best;
+    return lw_text_distance(name, help_row.name) < best_distance ? help_row.name : best;
 }
 
 static int

@@ -13,6 +13,9 @@ enum lw_need_kind { LW_NEED_SOURCE, LW_NEED_RETRY, LW_NEED_DEAD_LETTER, LW_NEED_
 
 enum { LW_NEED_NAME_MAX = 1024 };
 
+/* Tenants and namespaces are somebody's decision; laneway does not make them. */
+#define LW_CLI_MAKE_NAMESPACE "pulsar-admin namespaces create TENANT/NAMESPACE"
+
 struct lw_need {
     enum lw_need_kind kind;
     const struct lw_config_broker *broker;
@@ -20,6 +23,7 @@ struct lw_need {
     char name[LW_NEED_NAME_MAX]; /* in its one spelling */
     int32_t partitions;          /* found at the broker; 0 absent, -1 not known */
     char reason[160];            /* why it is not known */
+    enum lw_status status;       /* the same for the exit code */
 };
 
 /* `need` has the partitions of `source`, both indices. */

@@ -266,6 +266,32 @@ pump(struct send *send)
 
 /* -- Receipts -------------------------------------------------------------------------------------- */
 
+/* What the broker said of one message, or what its refusal means. */
+static const char *
+reason_of(const struct lw_event *event)
+{
+    static const struct {
+        enum lw_status status;
+        const char *text;
+    } reasons[] = {
+        { LW_STATUS_TOO_LARGE, "it is larger than the broker takes" },
+        { LW_STATUS_NOT_FOUND, "there is no such topic or partition" },
+        { LW_STATUS_INVALID, "the broker does not take it as it is" },
+        { LW_STATUS_DENIED, "the broker denies writing to the topic" },
+        { LW_STATUS_UNAVAILABLE, "the broker did not take it" },
+        { LW_STATUS_UNKNOWN, "the broker did not confirm it: it may have arrived" },
+    };
+    if (event->error && event->error->message[0]) {
+        return event->error->message;
+    }
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if (reasons[i].status == event->status) {
+            return reasons[i].text;
+        }
+    }
+    return lw_status_name(event->status);
+}
+
 static void
 on_receipt(struct send *send, const struct lw_event *event)
 {
@@ -279,10 +305,7 @@ on_receipt(struct send *send, const struct lw_event *event)
         send->failed++;
         if (send->failed <= 10) {
             lw_cli_say("laneway send: line %llu was not accepted: %s",
-                       (unsigned long long)letter->line,
-                       event->error && event->error->message[0]
-                           ? event->error->message
-                           : lw_status_name(event->status));
+                       (unsigned long long)letter->line, reason_of(event));
         }
         if (send->first_exit_code == LW_EXIT_OK) {
             send->first_exit_code = lw_error_exit_code(&error);
@@ -299,6 +322,8 @@ on_down(struct send *send, const struct lw_event *event)
     }
     if (!send->is_down_said && event->error) {
         (void)lw_cli_fail(send->cli, event->error);
+        lw_cli_say("laneway send: tries again for %llu s",
+                   (unsigned long long)(PATIENCE_NS / (1000 * LW_MS)));
         send->is_down_said = true;
     }
 }

@@ -137,10 +137,23 @@ lw_cli_usage(struct lw_cli *cli, const char *format, ...)
     return LW_EXIT_USAGE;
 }
 
+/* The clients speak to a service that tries for ever; a command that ends does not. */
+size_t
+lw_cli_help_size(const struct lw_error *error)
+{
+    const char *promise = strstr(error->help, "Still trying");
+    size_t size = promise ? (size_t)(promise - error->help) : strlen(error->help);
+    while (size > 0 && error->help[size - 1] == ' ') {
+        size--;
+    }
+    return size;
+}
+
 int
 lw_cli_fail(struct lw_cli *cli, const struct lw_error *error)
 {
     struct lw_text text;
+    int help_size = (int)lw_cli_help_size(error);
     bool is_coloured = lw_terminal_is_coloured(STDERR_FILENO, cli->color);
     const char *mark = is_coloured ? "\033[1;31m" : "";
     const char *plain = is_coloured ? "\033[0m" : "";
@@ -152,8 +165,8 @@ lw_cli_fail(struct lw_cli *cli, const struct lw_error *error)
     }
     lw_text_format(&text, "%serror%s%s%s%s: %s", mark, error->code[0] ? "[" : "", error->code,
                    error->code[0] ? "]" : "", plain, error->message);
-    if (error->help[0]) {
-        lw_text_format(&text, "\nhelp: %s", error->help);
+    if (help_size > 0) {
+        lw_text_format(&text, "\nhelp: %.*s", help_size, error->help);
     }
     say_text(&text);
     return lw_error_exit_code(error);

@@ -12,6 +12,7 @@
 #include "service/table.h"
 
 enum { FLAG_ALL = LW_FLAG_OWN, FLAG_PARTITIONS, FLAG_RETENTION, FLAG_TIMEOUT };
+enum { KAFKA_PARTITIONS = 8 };
 
 const struct lw_flag lw_topics_flags[] = {
     LW_ROW_CONFIG,
@@ -19,7 +20,7 @@ const struct lw_flag lw_topics_flags[] = {
     LW_ROW_PROPERTY,
     LW_ROW_ENV_FILE,
     { FLAG_ALL, "all", NULL, "also the consumed and the reply topics" },
-    { FLAG_PARTITIONS, "partitions", "N", "of topics that follow no other (8)" },
+    { FLAG_PARTITIONS, "partitions", "N", "of topics that follow no other (8; on Pulsar 1)" },
     { FLAG_RETENTION, "retention", "DURATION", "of dead-letter topics; else the broker's" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long a broker may take (10s)" },
     LW_ROW_JSON,
@@ -32,7 +33,7 @@ struct topics {
     struct lw_cli *cli;
     bool has_all;
     bool is_creating;
-    long long partitions;
+    long long partitions; /* 0: as is usual */
     int64_t retention_ms;
     int64_t timeout_ms;
     struct lw_connect connect;
@@ -62,8 +63,11 @@ wanted_of(const struct topics *topics, size_t index)
     if (need->partitions > 0) {
         return need->partitions;
     }
-    return followed > 0 && need->kind != LW_NEED_SOURCE ? followed
-                                                        : (int32_t)topics->partitions;
+    if (followed > 0 && need->kind != LW_NEED_SOURCE) {
+        return followed;
+    }
+    int32_t usual = need->broker->kind == LW_CONFIG_PULSAR ? 1 : KAFKA_PARTITIONS;
+    return topics->partitions > 0 ? (int32_t)topics->partitions : usual;
 }
 
 static const char *
@@ -116,6 +120,34 @@ fill_batch(const struct topics *topics, const struct lw_config_broker *broker, b
     }
 }
 
+/* Says why a topic cannot be made, and keeps the exit code of the first such reason. */
+static void
+say_refused(struct topics *topics, const struct lw_need *need, const char *reason,
+            enum lw_status status)
+{
+    struct lw_error error = { .status = status };
+    bool is_spaceless = need->broker->kind == LW_CONFIG_PULSAR && status == LW_STATUS_NOT_FOUND;
+    lw_cli_say("laneway topics: cannot create \"%s\": %s%s", need->name, reason,
+               is_spaceless ? "\nhelp: correct the name, or make it: " LW_CLI_MAKE_NAMESPACE
+                            : "");
+    if (topics->exit_code == LW_EXIT_OK) {
+        topics->exit_code = lw_error_exit_code(&error);
+    }
+}
+
+/* What the broker would not even look up. */
+static void
+say_unknown(struct topics *topics)
+{
+    for (size_t i = 0; i < topics->connect.needs.count; i++) {
+        const struct lw_need *need = &topics->connect.needs.items[i];
+        bool is_wanted = topics->has_all || !is_source(need);
+        if (need->partitions < 0 && need->reason[0] && is_wanted) {
+            say_refused(topics, need, need->reason, need->status);
+        }
+    }
+}
+
 static void
 read_batch(struct topics *topics, const struct batch *batch)
 {
@@ -127,11 +159,9 @@ read_batch(struct topics *topics, const struct batch *batch)
             topics->is_made[batch->needs[i]] = info->status == LW_STATUS_OK;
             continue;
         }
-        struct lw_error error = { .status = info->status };
-        lw_cli_say("laneway topics: cannot create \"%s\": %s", need->name, info->reason);
-        if (topics->exit_code == LW_EXIT_OK) {
-            topics->exit_code = lw_error_exit_code(&error);
-        }
+        say_refused(topics, need, info->reason, info->status);
+        need->partitions = -1;
+        lw_text_copy(need->reason, sizeof need->reason, "could not be created");
     }
 }
 
@@ -162,6 +192,7 @@ create_all(struct topics *topics)
                            .needs = lw_alloc_array(room, sizeof *batch.needs) };
     topics->is_made = lw_alloc_array(room, sizeof *topics->is_made);
     bool is_good = batch.infos && batch.needs && topics->is_made;
+    say_unknown(topics);
     for (int sources = 1; is_good && sources >= 0; sources--) {
         for (size_t i = 0; i < topics->connect.broker_count; i++) {
             make(topics, &topics->connect.brokers[i], sources, &batch);
@@ -294,9 +325,7 @@ read_flags(struct topics *topics)
 int
 lw_command_topics(struct lw_cli *cli)
 {
-    struct topics topics = {
-        .cli = cli, .partitions = 8, .retention_ms = -1, .timeout_ms = 10000
-    };
+    struct topics topics = { .cli = cli, .retention_ms = -1, .timeout_ms = 10000 };
     if (!read_flags(&topics)) {
         return cli->exit_code;
     }

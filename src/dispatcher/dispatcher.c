@@ -103,10 +103,12 @@ static void
 warn_late(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
           const struct lw_delivery *delivery)
 {
+    char place[LW_PLACE_BYTES];
     stream->counters.late++;
     lw_host_log(dispatcher->host, LW_LOG_WARN, "handler.late",
-                "a handler answered after its attempt's time", "topic=%s id=%lld verdict=%d",
-                stream->topic, (long long)delivery->message.position, delivery->verdict);
+                "a handler answered after its attempt's time", "topic=%s id=%s verdict=%d",
+                stream->topic, lw_stream_shown_id(delivery, place, sizeof(place)),
+                delivery->verdict);
 }
 
 static void
@@ -123,15 +125,16 @@ log_failure(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery
                   ruling->action == LW_ACTION_STOP || ruling->verdict == LW_ERROR;
     char key[128] = "";
     char reason[LW_REASON_MAX * 2];
+    char place[LW_PLACE_BYTES];
     lw_log_quote(lw_delivery_reason(delivery), reason, sizeof(reason));
     if (dispatcher->options.logs_keys) {
         lw_log_quote_bytes(delivery->message.key, key, sizeof(key));
     }
     lw_host_log(dispatcher->host, is_bad ? LW_LOG_ERROR : LW_LOG_WARN, "message.failed",
                 texts[ruling->action],
-                "topic=%s partition=%d id=%lld attempt=%u delay_ms=%lld reason=%s%s%s",
+                "topic=%s partition=%d id=%s attempt=%u delay_ms=%lld reason=%s%s%s",
                 delivery->partition->topic, delivery->partition->number,
-                (long long)delivery->message.position, delivery->attempt,
+                lw_stream_shown_id(delivery, place, sizeof(place)), delivery->attempt,
                 (long long)ruling->delay_ms, reason, key[0] ? " key=" : "", key);
 }
 

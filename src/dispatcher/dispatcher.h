@@ -19,6 +19,8 @@
 
 #include <laneway/plugin.h>
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/host.h"
 #include "base/pool.h"
@@ -196,6 +198,16 @@ lw_stream_id_text(const struct lw_delivery *delivery, char *out, size_t size)
         return NULL;
     }
     broker->ops->id_text(&delivery->message, out, size);
+    return out;
+}
+
+/* The same for people: never NULL. */
+static inline const char *
+lw_stream_shown_id(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    if (!lw_stream_place(delivery, out, size)) {
+        (void)snprintf(out, size, "%lld", (long long)delivery->message.position);
+    }
     return out;
 }
 

@@ -8,11 +8,12 @@
 
 #include <string.h>
 
+#include "service/address_help.h"
 #include "service/config_bind.h"
 #include "service/config_rows.h"
 #include "service/options.h"
 
-enum { SHOWN_BYTES_MAX = 80, NAME_CHARS_MAX = 64 };
+enum { SHOWN_BYTES_MAX = 80, NAME_CHARS_MAX = 64, HELP_BYTES = 256 };
 
 static const struct lw_config_traits traits[] = {
     [LW_CONFIG_KAFKA] = { .scheme = "kafka",
@@ -190,13 +191,13 @@ static void
 refuse_url(struct lw_config_build *build, const struct lw_config_broker *broker)
 {
     char shown[SHOWN_BYTES_MAX];
+    char help[HELP_BYTES];
     const struct lw_node *node = lw_node_child(broker->node, "url");
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, "E0122", &node->place,
         "\"%s\" is not a broker's address", lw_node_shown(node, shown, sizeof(shown)));
-    lw_diagnostic_help(item,
-                       "write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT, or memory: "
-                       "for a broker inside this process");
+    lw_address_help(node->is_secret ? NULL : broker->url, help, sizeof help);
+    lw_diagnostic_help(item, "%s", help);
 }
 
 /* "memory:", or "memory:NAME" for one that is shared inside the process. */

@@ -216,9 +216,12 @@ check_broker(struct lw_config_build *build, const struct lw_config_broker *broke
             LW_STATUS_OK) {
         return;
     }
-    struct lw_diagnostic *item = lw_diagnostics_add(
-        build->diagnostics, LW_SEVERITY_ERROR, error.code,
-        lw_node_name_place(map ? map : broker->node), "%s", error.message);
+    bool is_login = strcmp(error.code, "E0417") == 0;
+    const struct lw_node *login = is_login ? lw_config_check_given(broker->node, "auth") : NULL;
+    map = login ? login : map ? map : broker->node;
+    struct lw_diagnostic *item = lw_diagnostics_add(build->diagnostics, LW_SEVERITY_ERROR,
+                                                    error.code, lw_node_name_place(map), "%s",
+                                                    error.message);
     lw_diagnostic_help(item, "%s", error.help);
 }
 
@@ -243,6 +246,28 @@ check_short_words(struct lw_config_build *build, const struct lw_config_broker *
     }
 }
 
+/* Certificates beside an address without TLS protect nothing. */
+static void
+check_tls(struct lw_config_build *build, const struct lw_config_broker *broker)
+{
+    static const char *const others[] = { "use_tls", "client.use_tls", "admin_url",
+                                          "client.admin_url" };
+    const struct lw_node *node = lw_config_check_given(broker->node, "tls");
+    bool is_plain = broker->kind == LW_CONFIG_PULSAR && broker->url &&
+                    strncmp(broker->url, "pulsar://", strlen("pulsar://")) == 0;
+    if (!node || lw_node_is_empty(node) || !is_plain) {
+        return;
+    }
+    for (size_t i = 0; i < broker->property_count; i++) {
+        for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++) {
+            if (strcmp(broker->properties[i].name, others[j]) == 0) {
+                return;
+            }
+        }
+    }
+    lw_config_check_useless(build, node, "pulsar:// is without TLS; write pulsar+ssl://");
+}
+
 void
 lw_config_check_client(struct lw_config_build *build)
 {
@@ -250,6 +275,7 @@ lw_config_check_client(struct lw_config_build *build)
     for (size_t i = 0; i < config->broker_count; i++) {
         check_broker(build, &config->brokers[i]);
         check_short_words(build, &config->brokers[i]);
+        check_tls(build, &config->brokers[i]);
     }
     for (size_t i = 0; i < config->pipeline_count; i++) {
         check_consumer(build, &config->pipelines[i]);

@@ -119,6 +119,10 @@ check_pipeline(struct lw_config_build *build, const struct lw_config_pipeline *p
     if (!pipeline->consumer.type) {
         return; /* the client is not built in */
     }
+    const struct lw_node *said = lw_node_at(pipeline->node, "consumer.type");
+    if (said && (said->is_bad || !type)) {
+        return; /* it was reported; what follows from a guess would mislead */
+    }
     check_order(build, pipeline);
     note_keys(build, pipeline);
     check_delay(build, pipeline);

@@ -211,7 +211,8 @@ static const struct lw_option retry_rows[] = {
     { .name = "topic",
       .type = LW_OPTION_TEXT,
       RETRY(topic),
-      .initial_note = "{topic}.retry when only max_retries or tiers are given",
+      .initial_note = "{topic}.retry (Pulsar: {topic}-{group}-RETRY) when only max_retries or "
+                      "tiers are given",
       .doc = "Republication: the topic that gets a copy with a delay; order is lost." },
     { .name = "max_retries",
       .type = LW_OPTION_INT,
@@ -261,7 +262,7 @@ static const struct lw_option dead_letter_rows[] = {
     { .name = "topic",
       .type = LW_OPTION_TEXT,
       DEAD_LETTER(topic),
-      .initial_note = "{topic}.dlq",
+      .initial_note = "{topic}.dlq; on Pulsar {topic}-{group}-DLQ",
       .doc = "Dead-letter topic; {topic} stands for the source." },
     { .name = "payload",
       .type = LW_OPTION_ENUM,
@@ -274,7 +275,7 @@ static const struct lw_option dead_letter_rows[] = {
       DEAD_LETTER(allow),
       .count_offset = offsetof(struct lw_dead_letter_options, allow_count),
       .is_list_of_text = true,
-      .initial_note = "topics named in this file",
+      .initial_note = "the dead-letter topics of all subscriptions here",
       .doc = "Patterns of further topics that a message's own header may choose." },
     { 0 }
 };
@@ -347,7 +348,7 @@ const struct lw_option lw_subscription_rows[] = {
       .type = LW_OPTION_ENUM,
       SUBSCRIPTION(ordering),
       .initial = "default",
-      .initial_note = "key",
+      .initial_note = "key; on Pulsar none",
       .words = ordering_words,
       .doc = "key: one message of a key at a time, in order; partition; none." },
     { .name = "keyless",

@@ -17,6 +17,7 @@
 #include "engines/loop.h"
 #include "engines/programs/engine.h"
 #include "engines/threads.h"
+#include "service/address_help.h"
 #include "service/service.h"
 #if LW_WITH_KAFKA
 #include "brokers/kafka/broker.h"
@@ -64,8 +65,9 @@ lw_registry_broker(const char *url, struct lw_error *ret_error)
     }
     (void)lw_error_set(ret_error, LW_STATUS_INVALID, "E0508",
                        "no broker is known for the address \"%s\"", url);
-    lw_error_help(ret_error,
-                  "write kafka://host:port[,host:port], pulsar://host:port or memory:");
+    char help[sizeof ret_error->help];
+    lw_address_help(url, help, sizeof help);
+    lw_error_help(ret_error, "%s", help);
     return NULL;
 }
 

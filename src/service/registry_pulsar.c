@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "brokers/pulsar/address.h"
+#include "brokers/pulsar/auth_settings.h"
 #include "brokers/pulsar/options.h"
 #include "brokers/pulsar/pattern.h"
+#include "brokers/pulsar/pulsar.h"
 #include "brokers/pulsar/wire/command.h"
 
 static enum lw_status
@@ -37,12 +39,44 @@ check_property(bool is_consumer, const struct lw_property *property, struct lw_e
     return lw_pulsar_options_read_broker(&options, property, 1, ret_error);
 }
 
+/* What can be said of credentials without reading files or the environment. */
+static enum lw_status
+check_auth(const struct lw_pulsar_client_options *options, struct lw_error *ret_error)
+{
+    struct lw_pulsar_auth_options auth;
+    struct lw_pulsar_auth_settings settings;
+    lw_pulsar_settings_auth(options, &auth);
+    enum lw_status status = lw_pulsar_auth_settings_init(&settings, &auth, ret_error);
+    if (status == LW_STATUS_OK) {
+        lw_pulsar_auth_settings_deinit(&settings);
+    }
+    return status;
+}
+
+static enum lw_status
+check_admin(const struct lw_pulsar_client_options *options, struct lw_error *ret_error)
+{
+    struct lw_text url;
+    struct lw_pulsar_host host = { .name = "localhost" };
+    struct lw_pulsar_address address = { .hosts = &host, .count = 1 };
+    lw_text_init(&url);
+    enum lw_status status = lw_pulsar_address_admin(&address, options->admin_url, &url,
+                                                    ret_error);
+    lw_text_deinit(&url);
+    return status;
+}
+
 static enum lw_status
 check_broker(const struct lw_property *properties, size_t count, struct lw_error *ret_error)
 {
     struct lw_pulsar_options options;
     lw_pulsar_options_init(&options);
-    return lw_pulsar_options_read_broker(&options, properties, count, ret_error);
+    enum lw_status status = lw_pulsar_options_read_broker(&options, properties, count,
+                                                          ret_error);
+    if (status == LW_STATUS_OK) {
+        status = check_auth(&options.client, ret_error);
+    }
+    return status == LW_STATUS_OK ? check_admin(&options.client, ret_error) : status;
 }
 
 static const char *

@@ -233,6 +233,7 @@ put_item(const struct item *item, void *user)
 {
     struct lw_json *json = user;
     const struct lw_delivery *delivery = item->delivery;
+    char id[LW_PLACE_BYTES];
     lw_json_object(json);
     lw_json_key(json, "topic");
     lw_json_string(json, delivery->partition->topic);
@@ -240,6 +241,8 @@ put_item(const struct item *item, void *user)
     lw_json_int(json, delivery->partition->number);
     lw_json_key(json, "offset");
     lw_json_int(json, delivery->message.position);
+    lw_json_key(json, "id");
+    lw_json_string(json, lw_stream_shown_id(delivery, id, sizeof id));
     lw_json_key(json, "state");
     lw_json_string(json, item->state);
     lw_json_key(json, "attempt");
@@ -272,10 +275,11 @@ add_item(const struct item *item, void *user)
 {
     struct lw_table *table = user;
     char held[32];
+    char id[LW_PLACE_BYTES];
     lw_table_duration(item->held_ms, held);
     lw_table_add(table, "%s", item->delivery->partition->topic);
     lw_table_add(table, "%d", item->delivery->partition->number);
-    lw_table_add(table, "%lld", (long long)item->delivery->message.position);
+    lw_table_add(table, "%s", lw_stream_shown_id(item->delivery, id, sizeof id));
     lw_table_add(table, "%s", item->state);
     lw_table_add(table, "%u", item->delivery->attempt);
     lw_table_add(table, "%s", held);
@@ -286,7 +290,7 @@ void
 lw_report_explain_text(const struct lw_report *report, const char *topic, uint32_t max,
                        struct lw_text *out)
 {
-    static const char *const names[] = { "TOPIC", "PARTITION", "OFFSET",   "STATE",
+    static const char *const names[] = { "TOPIC", "PARTITION", "ID",       "STATE",
                                          "RUN",   "HELD",      "WAITS FOR" };
     struct lw_table table;
     lw_table_init(&table, "lrrlrrl");

@@ -61,4 +61,47 @@ expect 64 "" "a memory broker lives inside one process" -- send -c good.yaml ord
 expect 64 "" "say which broker" -- peek orders
 expect 69 "E0501" "" -- check --connect --timeout 500ms --set brokers.main.url=kafka://127.0.0.1:1 good.yaml
 expect 69 "" "E0501" -- topics create --timeout 500ms --set brokers.main.url=kafka://127.0.0.1:1 good.yaml
+
+# Pulsar: what a wrong address was meant to be, options by the clients' names, types and units.
+sed 's|memory:|pulsar://localhost|; s/consumer: { group: g }/consumer: { subscription: s }/' good.yaml >pulsar.yaml
+expect 0 "ok (1 topic" "" -- check pulsar.yaml
+wrong_url() # URL TEXT
+{
+    expect 78 "" "$2" -- check --set "brokers.main.url=$1" pulsar.yaml
+    expect 64 "" "$2" -- peek -b "$1" orders
+}
+wrong_url localhost:6650 'did you mean "pulsar://localhost:6650"?'
+wrong_url pulsars://localhost 'did you mean "pulsar+ssl://localhost"?'
+wrong_url PULSAR://localhost 'did you mean "pulsar://localhost"?'
+wrong_url http://localhost:8080 'admin API is the property admin_url'
+wrong_url pulsar://localhost:66500 'a port is a number from 1 to 65535'
+wrong_url pulsar://me:secret@localhost '"pulsar://***@localhost" is not an address of Pulsar'
+wrong_url pulsar://localhost/x 'it has a path'
+grep -q secret err && fail "a password is shown: $(cat err)"
+wrong() # TEXT ARGUMENT...
+{
+    local text=$1
+    shift
+    expect 78 "" "$text" -- check "$@" pulsar.yaml
+}
+wrong 'did you mean "token"?' -X main:tokn=x
+wrong 'write a bare number: the options of the clients have their unit in their name' \
+    -X main:operation_timeout_seconds=5s
+wrong 'write true or false' -X main:use_tls=yes
+wrong 'it wants latest | earliest' -X main:initial_position=erliest
+wrong 'did you mean "earliest"?' -X main:initial_position=erliest
+wrong 'write admin_url: http://HOST:8080' -X main:admin_url=localhost:8080
+wrong 'token is given, but auth_plugin is another one' -X main:token=x -X main:auth_plugin=basic
+wrong 'it is one of none, token, basic, tls and oauth2' --set brokers.main.auth.plugin=kerberos
+wrong 'E0415' -X main:authentication=x
+wrong 'did you mean "key_shared"?' --set pipelines.orders.consumer.type=KeyShared
+wrong '"ordering: key" cannot be kept on a shared subscription' --set pipelines.orders.ordering=key
+expect 0 "" 'pulsar:// is without TLS; write pulsar+ssl://' -- check --set brokers.main.tls.trust_file=ca.pem pulsar.yaml
+expect 78 "" '"exclusiv" is not a value' -- check --set pipelines.orders.consumer.type=exclusiv --set pipelines.orders.ordering=key pulsar.yaml
+[ "$(grep -c 'error\[' err)" = 1 ] || fail "what follows from a wrong type is said too: $(cat err)"
+expect 69 'cannot be reached at 127.0.0.1:1: Connection refused' "" -- check --connect --timeout 2s --set brokers.main.url=pulsar://127.0.0.1:1 pulsar.yaml
+grep -q "Still trying" out && fail "check does not go on trying: $(cat out)"
+expect 69 "not known" 'Connection refused' -- topics plan --timeout 2s --set brokers.main.url=pulsar://127.0.0.1:1 pulsar.yaml
+expect 69 "" 'Connection refused' -- peek -b pulsar://127.0.0.1:1 orders
+grep -q "Still trying" err && fail "peek does not go on trying: $(cat err)"
 finish

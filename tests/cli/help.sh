@@ -20,6 +20,7 @@ expect 64 "" 'unknown command "frobnicate"' -- frobnicate
 expect 64 "" 'options come after the command' -- --json status
 expect 64 "" 'unknown option "--strct"; did you mean "--strict"?' -- check --strct
 expect 64 "" 'unknown option "-y"' -- check -y
+expect 64 "" 'unknown option "--helo"; did you mean "--help"?' -- check --helo
 expect 64 "" 'option "--set" needs a value' -- check --set
 expect 64 "" 'option "--json" takes no value' -- version --json=yes
 expect 64 "" '--color "blue" is none of' -- version --color blue

@@ -184,8 +184,9 @@ static void
 wrong_values_are_shown_at_their_place_and_secrets_are_not(void **state)
 {
     (void)state;
-    config_mentions(consumer(", properties: { priority_level: high }"),
-                    "error[E0416]: \"priority_level\" cannot be \"high\": it is whole number");
+    config_mentions(
+        consumer(", properties: { priority_level: high }"),
+        "error[E0416]: \"priority_level\" cannot be \"high\": it wants a whole number");
     const char *const env[] = { "LEVEL=hidden-word", NULL };
     consumer(", properties: { priority_level: '${LEVEL}' }");
     struct lw_config_text document = { "bad.yaml", text, strlen(text) };

@@ -228,7 +228,8 @@ explain_shows_every_held_message_once(void **state)
     lw_report_explain_json(&fixture->report, NULL, 100, &json);
     assert_non_null(strstr(fixture->text.data, "{\"in_hand\":2,"));
     assert_non_null(strstr(fixture->text.data, "\"shown\":2}"));
-    assert_non_null(strstr(fixture->text.data, "\"offset\":1,\"state\":\"queued\""));
+    assert_non_null(
+        strstr(fixture->text.data, "\"offset\":1,\"id\":\"1\",\"state\":\"queued\""));
 }
 
 static void

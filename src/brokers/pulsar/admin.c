@@ -241,7 +241,10 @@ say_failure(const struct admin *admin, struct lw_error *ret_error)
                                          "the admin API of broker \"%s\" at %s cannot be "
                                          "reached: %s",
                                          admin->client->name, admin->base.data, admin->reason);
-    lw_error_help(ret_error, "set the broker's property admin_url if it is elsewhere");
+    lw_error_help(
+        ret_error,
+        "its address is the property admin_url, such as http://HOST:8080; without it it "
+        "is looked for at the first host of the broker's url");
     return status;
 }
 

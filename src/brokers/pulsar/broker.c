@@ -484,9 +484,7 @@ static enum lw_status
 describe_topics(struct lw_broker *base, struct lw_topic_info *topics, size_t n,
                 int64_t timeout_ms, struct lw_error *ret_error)
 {
-    return lw_pulsar_admin_describe(&lw_pulsar_broker_of(base)->client,
-                                    lw_pulsar_broker_of(base)->client.options.admin_url, topics,
-                                    n, timeout_ms, ret_error);
+    return lw_pulsar_describe(lw_pulsar_broker_of(base), topics, n, timeout_ms, ret_error);
 }
 
 static enum lw_status
@@ -518,6 +516,7 @@ static const struct lw_broker_ops ops = {
     .times = times,
     .place = place,
     .id_text = id_text,
+    .is_same_topic = lw_pulsar_name_is_same,
     .revoke_done = revoke_done,
     .stop_sources = stop_sources,
     .close = close_broker,

@@ -186,8 +186,9 @@ lw_pulsar_connection_on_refused(struct lw_pulsar_connection *connection, int32_t
         (void)lw_error_set(&error, LW_STATUS_DENIED, "E0502",
                            "broker \"%s\" refused the authentication: %s", client->name,
                            reason);
-        lw_error_help(&error, "it wants credentials and none are configured: give token, or "
-                              "auth_plugin and auth_params. Still trying; nothing is lost.");
+        lw_error_help(&error,
+                      "it wants credentials and none are configured: give auth.token, or "
+                      "auth.plugin and auth.params. Still trying; nothing is lost.");
     } else {
         (void)lw_error_set(&error, LW_STATUS_UNAVAILABLE, "E0501",
                            "broker \"%s\" at %s refused the connection: %s (%s)", client->name,

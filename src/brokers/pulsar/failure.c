@@ -91,13 +91,16 @@ kind_of(int32_t code, bool is_again)
     case LW_PULSAR_TOPIC_NOT_FOUND:
     case LW_PULSAR_SUBSCRIPTION_NOT_FOUND:
         kind = (struct kind){ NO_TOPIC, LW_STATUS_NOT_FOUND,
-                              is_again ? "create it; or the broker is still starting. Still "
-                                         "trying; nothing is lost."
+                              is_again ? "create it (pulsar-admin namespaces create "
+                                         "TENANT/NAMESPACE); or the broker is still starting. "
+                                         "Still trying; nothing is lost."
                                        : "create it, or correct its name" };
         break;
     case LW_PULSAR_AUTHENTICATION_ERROR:
     case LW_PULSAR_AUTHORIZATION_ERROR:
-        kind = (struct kind){ NO_RIGHT, LW_STATUS_DENIED, "ask for the right at the broker" };
+        kind = (struct kind){ NO_RIGHT, LW_STATUS_DENIED,
+                              "grant it to the role: pulsar-admin namespaces grant-permission "
+                              "TENANT/NAMESPACE --role ROLE --actions produce,consume" };
         break;
     case LW_PULSAR_INVALID_TOPIC_NAME:
         kind.status = LW_STATUS_INVALID;
@@ -120,12 +123,14 @@ lw_pulsar_failure_server(struct lw_pulsar_client *client, const char *what, int3
     const struct lw_pulsar_server_error_info *info = lw_pulsar_server_error_of(code);
     bool is_again = is_retried(code, info->fate, message);
     struct kind kind = kind_of(code, is_again);
+    bool is_absent = code == LW_PULSAR_TOPIC_NOT_FOUND && !is_again;
     copy_reason(message, reason, sizeof reason);
     ret_failure->code = code;
     ret_failure->is_retried = is_again;
     (void)lw_error_set(&ret_failure->error, kind.status, kind.code,
-                       "broker \"%s\" refused to %s: %s (%s%s%s)", client->name, what,
-                       info->meaning, info->name, reason[0] ? ": " : "", reason);
+                       "broker \"%s\" could not %s: %s (%s%s%s)", client->name, what,
+                       is_absent ? "there is no such topic" : info->meaning, info->name,
+                       reason[0] ? ": " : "", reason);
     lw_error_help(&ret_failure->error, "%s", kind.help);
     ret_failure->error.is_retriable = is_again;
 }

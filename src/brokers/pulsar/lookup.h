@@ -23,7 +23,8 @@ struct lw_pulsar_find_result {
     const struct lw_pulsar_failure *failure; /* NULL: found */
     struct lw_pulsar_connection *owner;      /* lw_pulsar_find_owner */
     uint32_t partitions;                     /* lw_pulsar_find_partitions; 0: not partitioned */
-    const struct lw_pulsar_topics *topics;   /* lw_pulsar_find_topics */
+    bool is_exact; /* of partitions: an absent topic would have failed; old brokers say 0 */
+    const struct lw_pulsar_topics *topics; /* lw_pulsar_find_topics */
 };
 typedef void (*lw_pulsar_find_fn)(struct lw_pulsar_find *find,
                                   const struct lw_pulsar_find_result *result);

@@ -91,7 +91,7 @@ check_key_shared(const struct lw_pulsar_consumer_options *options, struct lw_err
         (is_sticky || options->sticky_ranges || options->allow_out_of_order_delivery)) {
         return refuse(ret_error, CODE,
                       "key_shared_policy is given, but the subscription is not key_shared",
-                      "say consumer_type: key_shared, or leave the policy out");
+                      "say type: key_shared, or leave the policy out");
     }
     if (is_sticky != (options->sticky_ranges != NULL)) {
         return refuse(ret_error, CODE,
@@ -116,13 +116,13 @@ check_delivery(const struct lw_pulsar_consumer_options *options, struct lw_error
     if (options->is_read_compacted && is_shared) {
         return refuse(ret_error, CODE,
                       "is_read_compacted needs a subscription of one reader at a time",
-                      "say consumer_type: exclusive or failover");
+                      "say type: exclusive or failover");
     }
     if (options->max_redeliver_count > 0 && !is_shared) {
         return refuse(ret_error, CODE,
                       "dead_letter_policy counts redeliveries, and those are counted for "
                       "shared and key_shared subscriptions only",
-                      "say consumer_type: shared, or use the pipeline's dead_letter");
+                      "say type: shared, or use the pipeline's dead_letter");
     }
     if (options->max_redeliver_count == 0 &&
         (options->dead_letter_topic || options->initial_subscription_name)) {

@@ -289,6 +289,8 @@ static const struct lw_option consumer_rows[] = {
             "seeks to a message"),
     REFUSED("topic", NULL, "topics are the pipeline's"),
     REFUSED("topics_pattern", NULL, "topics are the pipeline's"),
+    REFUSED("is_pattern_topic", "false",
+            "topics are the pipeline's; a name with characters such as * is a pattern"),
     REFUSED("subscription_name", NULL, "it is the pipeline's consumer.subscription"),
     REFUSED("subscription_mode", "durable",
             "a subscription that the broker forgets could not promise anything"),

@@ -132,11 +132,48 @@ describe_range(const struct lw_option *row, char *out, size_t size)
     lw_option_type_name(row, &type);
     const char *words = type.data ? type.data : "";
     if (row->min < row->max) {
-        (void)snprintf(out, size, "%s from %.0f to %.0f", words, row->min, row->max);
+        (void)snprintf(out, size, "a %s from %.0f to %.0f", words, row->min, row->max);
     } else {
         (void)snprintf(out, size, "%s", words);
     }
     lw_text_deinit(&type);
+}
+
+static const char *
+nearest_word(const struct lw_option *row, const char *value)
+{
+    const char *best = NULL;
+    size_t best_distance = 3;
+    for (const struct lw_option_word *word = row->words; word && word->word; word++) {
+        size_t distance = lw_text_distance(value, word->word);
+        if (!word->is_alias && distance < best_distance) {
+            best = word->word;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* "5s" where the unit is in the option's name, "yes" for true, a word that is misspelt. */
+static void
+help_value(const struct lw_option *row, const char *value, struct lw_error *ret_error)
+{
+    const char *word = nearest_word(row, value);
+    size_t digits = strspn(value, "0123456789");
+    bool is_number = row->type == LW_OPTION_INT || row->type == LW_OPTION_UINT;
+    bool has_unit = is_number && digits > 0 && isalpha((unsigned char)value[digits]);
+    if (row->is_secret) {
+        lw_error_help(ret_error, "docs/pulsar-options.md lists the options and their values");
+    } else if (word) {
+        lw_error_help(ret_error, "did you mean \"%s\"?", word);
+    } else if (has_unit) {
+        lw_error_help(ret_error, "write a bare number: the options of the clients have their "
+                                 "unit in their name");
+    } else if (row->type == LW_OPTION_BOOL) {
+        lw_error_help(ret_error, "write true or false");
+    } else {
+        lw_error_help(ret_error, "docs/pulsar-options.md lists the options and their values");
+    }
 }
 
 static enum lw_status
@@ -149,9 +186,9 @@ refuse_value(const struct lw_option *row, const char *name, const char *value,
                                 ? lw_error_set(ret_error, LW_STATUS_CONFIG, WRONG,
                                                "\"%s\" has a wrong value", name)
                                 : lw_error_set(ret_error, LW_STATUS_CONFIG, WRONG,
-                                               "\"%s\" cannot be \"%.80s\": it is %s", name,
+                                               "\"%s\" cannot be \"%.80s\": it wants %s", name,
                                                value, range);
-    lw_error_help(ret_error, "docs/pulsar-options.md lists the options and their values");
+    help_value(row, value, ret_error);
     return status;
 }
 

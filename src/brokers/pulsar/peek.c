@@ -128,12 +128,15 @@ find_partitions(struct peeker *peeker, struct lw_error *ret_error)
     if (peeker->name.partition >= 0) {
         return LW_STATUS_OK;
     }
-    lw_pulsar_find_partitions(&peeker->broker->client, &peeker->find, peeker->name.text, false,
-                              on_partitions);
-    while (!peeker->is_found && !peeker->is_failed && peeker->host->now < deadline) {
-        turn(peeker, deadline);
+    for (size_t i = 0; i < peeker->broker->client.address.count && !peeker->is_found; i++) {
+        peeker->is_failed = false;
+        lw_pulsar_find_partitions(&peeker->broker->client, &peeker->find, peeker->name.text,
+                                  false, on_partitions);
+        while (!peeker->is_found && !peeker->is_failed && peeker->host->now < deadline) {
+            turn(peeker, deadline);
+        }
+        lw_pulsar_find_cancel(&peeker->find);
     }
-    lw_pulsar_find_cancel(&peeker->find);
     return peeker->is_found ? LW_STATUS_OK : unanswered(peeker, ret_error);
 }
 
@@ -300,14 +303,24 @@ start_parts(struct peeker *peeker, struct lw_error *ret_error)
 /* -- Reading -------------------------------------------------------------------------------------- */
 
 static bool
+is_before_start(const struct peeker *peeker, const struct lw_pulsar_message_id *id)
+{
+    const struct lw_pulsar_message_id *start = &peeker->start;
+    return peeker->peek->from == LW_PEEK_PLACE && id->ledger == start->ledger &&
+           id->entry == start->entry && id->batch_index >= 0 &&
+           id->batch_index < start->batch_index;
+}
+
+static bool
 show(struct part *part, const struct lw_message *message)
 {
     const struct peeker *peeker = part->peeker;
     struct lw_pulsar_message_id id = lw_pulsar_message_own_id(message);
     struct lw_message_times times = { -1, -1 };
     char place[PLACE_BYTES];
-    if (part->has_shown && lw_pulsar_message_id_compare(&id, &part->shown) <= 0) {
-        return true; /* the reader began again */
+    if ((part->has_shown && lw_pulsar_message_id_compare(&id, &part->shown) <= 0) ||
+        is_before_start(peeker, &id)) {
+        return true; /* the reader began again, or at the batch of what was asked for */
     }
     lw_pulsar_message_times(message, &times);
     peeker->broker->base.ops->place(message, place, sizeof place);
@@ -456,6 +469,20 @@ close_parts(struct peeker *peeker)
     lw_free(peeker->parts);
 }
 
+/* As we write ids, the third number is that in a batch, not the partition of other tools. */
+static void
+take_batch_index(const char *place, struct lw_pulsar_message_id *id)
+{
+    size_t colons = 0;
+    for (const char *at = place; (at = strchr(at, ':')) != NULL; at++) {
+        colons++;
+    }
+    if (colons == 2) {
+        id->batch_index = id->partition;
+        id->partition = -1;
+    }
+}
+
 /* Where to begin; ids of all ones are the beginning. */
 static enum lw_status
 read_start(struct peeker *peeker, struct lw_error *ret_error)
@@ -469,10 +496,12 @@ read_start(struct peeker *peeker, struct lw_error *ret_error)
                                  "five minutes");
         return status;
     }
-    if (peek->from == LW_PEEK_PLACE &&
-        !lw_pulsar_message_id_parse(peek->place, &peeker->start)) {
-        return lw_error_set(ret_error, LW_STATUS_INVALID, "",
-                            "\"%s\" is no id of a message, such as 12:7", peek->place);
+    if (peek->from == LW_PEEK_PLACE) {
+        if (!lw_pulsar_message_id_parse(peek->place, &peeker->start)) {
+            return lw_error_set(ret_error, LW_STATUS_INVALID, "",
+                                "\"%s\" is no id of a message, such as 12:7", peek->place);
+        }
+        take_batch_index(peek->place, &peeker->start);
     }
     return lw_pulsar_name_parse(peek->topic, &peeker->name, ret_error);
 }

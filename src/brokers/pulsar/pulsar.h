@@ -4,6 +4,7 @@
  *   broker.c      the table; start, stop, close
  *   settings.c    from the options that people give to the settings of the parts
  *   source.c      one subscription: which topics it has, a slot and a consumer for each
+ *   describe.c    which topics are there; peek.h reading one; both for the command
  *   receive.c     receiving from a subscription's slots in turn, demand, settlement
  *   backlog.c     what waits at the broker; slots that fell asleep
  *   consumer.h    one topic of a subscription; producer.h publishing
@@ -171,6 +172,13 @@ lw_pulsar_broker_of(struct lw_broker *broker)
 {
     return (struct lw_pulsar_broker *)(void *)broker;
 }
+
+/*
+ * Fills partitions, status and reason of each topic; fails when nobody answers. Blocking, for the
+ * command. describe.c
+ */
+enum lw_status lw_pulsar_describe(struct lw_pulsar_broker *broker, struct lw_topic_info *topics,
+                                  size_t n, int64_t timeout_ms, struct lw_error *ret_error);
 
 /* A consumer or the publisher ended: CLOSED, if that was the last of a close. */
 void lw_pulsar_broker_continue_close(struct lw_pulsar_broker *broker);

@@ -160,8 +160,9 @@ take_partitions(struct lw_pulsar_search *search,
         fail_refused(search, response->error, response->message);
         return;
     }
-    lw_pulsar_search_finish(
-        search, &(struct lw_pulsar_find_result){ .partitions = response->partitions });
+    lw_pulsar_search_finish(search,
+                            &(struct lw_pulsar_find_result){ .partitions = response->partitions,
+                                                             .is_exact = search->is_exact });
 }
 
 static void
@@ -292,6 +293,7 @@ on_asking(struct lw_pulsar_dial *dial, struct lw_pulsar_connection *connection,
     uint64_t left = search->deadline > host->now ? search->deadline - host->now : 0;
     lw_timers_disarm(&host->timers, &search->timer);
     search->through = connection->target.physical;
+    search->is_exact = !search->creates && connection->has_partitions_without_creation;
     uint64_t id = lw_pulsar_request_begin(connection, &search->request, on_answer,
                                           what_of(search), left);
     struct lw_pulsar_command command = command_of(search, connection, id);

@@ -45,6 +45,7 @@ struct lw_pulsar_search {
     char *assigned; /* tried first; NULL: no, or no more */
     int32_t mode;
     bool creates;
+    bool is_exact; /* PARTITIONS: the broker was asked to create nothing */
     bool is_running;
     bool is_authoritative;
     uint32_t redirects;
