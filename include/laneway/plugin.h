@@ -94,6 +94,7 @@ struct lw_broker_caps {
     enum lw_ordering default_ordering;
     enum lw_keyless default_keyless;
     bool retries_in_place; /* what `retry` means by default here */
+    bool gives_on_demand;  /* only what was demanded comes, so it cannot say: there is more */
 };
 
 struct lw_source_options {

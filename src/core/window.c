@@ -14,10 +14,11 @@
 #define MS UINT64_C(1000000)
 #define ROUND_TRIP_MIN_NS MS
 #define ROUND_TRIP_MAX_NS (MS * 1000)
+#define PROMPT_MIN_NS (MS * 50)
 #define HOLD_MIN_NS (MS * 5000)
 #define HOLD_MAX_NS (MS * 1000 * 3600)
 
-enum { PATIENCE = 4, HOLD_FACTOR = 4 };
+enum { HOLD_FACTOR = 4 };
 
 static uint64_t
 since(uint64_t then, uint64_t now)
@@ -30,6 +31,9 @@ change(struct lw_window *window, uint32_t size, uint64_t now)
 {
     window->size = size;
     window->changed_at = now;
+    window->arrived = 0;
+    window->missed = 0;
+    window->awaited_ns = 0;
 }
 
 void
@@ -45,8 +49,8 @@ lw_window_init(struct lw_window *window, uint32_t minimum, uint32_t maximum)
     };
 }
 
-void
-lw_window_on_dry(struct lw_window *window, uint64_t now)
+static void
+grow(struct lw_window *window, uint64_t missed, uint64_t now)
 {
     window->behind_since = 0;
     if (window->size >= window->maximum) {
@@ -61,14 +65,42 @@ lw_window_on_dry(struct lw_window *window, uint64_t now)
         window->hold_ns *= HOLD_FACTOR;
         window->hold_ns = window->hold_ns < HOLD_MAX_NS ? window->hold_ns : HOLD_MAX_NS;
     }
-    bool is_last = window->size > window->maximum / 2;
-    change(window, is_last ? window->maximum : window->size * 2, now);
+    uint64_t more = window->size > missed ? window->size : missed;
+    bool is_last = more > window->maximum - window->size;
+    change(window, is_last ? window->maximum : window->size + (uint32_t)more, now);
+}
+
+void
+lw_window_on_dry(struct lw_window *window, uint64_t now)
+{
+    grow(window, 0, now);
+}
+
+void
+lw_window_on_arrival(struct lw_window *window, uint32_t count, uint64_t missed,
+                     uint64_t dry_since, uint64_t now)
+{
+    window->arrived += count;
+    window->missed += missed;
+    window->awaited_ns += since(dry_since, now);
+    if (window->arrived < window->size - window->size / 2) {
+        return;
+    }
+    missed = window->missed;
+    bool is_prompt = window->awaited_ns <= PROMPT_MIN_NS ||
+                     lw_window_is_prompt(window, window->awaited_ns);
+    window->arrived = 0;
+    window->missed = 0;
+    window->awaited_ns = 0;
+    if (is_prompt) {
+        grow(window, missed, now);
+    }
 }
 
 void
 lw_window_on_wait(struct lw_window *window, uint64_t waiting_since, uint64_t now)
 {
-    if (since(waiting_since, now) <= PATIENCE * window->round_trip_ns) {
+    if (lw_window_is_prompt(window, since(waiting_since, now))) {
         window->behind_since = 0;
         return;
     }
@@ -92,7 +124,7 @@ lw_window_on_behind(struct lw_window *window, uint64_t now)
     }
     if (window->behind_since == 0) {
         window->behind_since = now;
-    } else if (since(window->behind_since, now) >= PATIENCE * window->round_trip_ns) {
+    } else if (since(window->behind_since, now) >= LW_WINDOW_PATIENCE * window->round_trip_ns) {
         change(window, window->minimum, now);
         window->behind_since = 0;
         window->is_probing = false;

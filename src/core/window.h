@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LW_WINDOW_PATIENCE 4 /* round trips */
+
 struct lw_window {
     uint32_t size; /* the window now */
     uint32_t minimum;
@@ -25,6 +27,9 @@ struct lw_window {
     uint64_t changed_at;    /* 0: never */
     uint64_t behind_since;  /* 0: not behind */
     uint64_t hold_ns;       /* no halving for so long after a change */
+    uint32_t arrived;       /* into a dry queue, towards a window's worth */
+    uint64_t missed;        /* runs that could have begun while it was */
+    uint64_t awaited_ns;    /* how long the queue was dry for those */
 };
 
 void lw_window_init(struct lw_window *window, uint32_t minimum, uint32_t maximum);
@@ -34,10 +39,25 @@ void lw_window_init(struct lw_window *window, uint32_t minimum, uint32_t maximum
  * grow while others fill the gaps.
  */
 void lw_window_on_dry(struct lw_window *window, uint64_t now);
+/*
+ * The same for a broker that gives only what was demanded and cannot say that it has more:
+ * `count` messages came while the queue was dry, since `dry_since`, and `missed` runs could have
+ * begun meanwhile. Half a window's worth that came as quickly as the broker answers shows that the
+ * window was what held it up: it doubles, or grows by the missed runs when they are more, so that
+ * a pause of the broker as long as this one finds it prepared.
+ */
+void lw_window_on_arrival(struct lw_window *window, uint32_t count, uint64_t missed,
+                          uint64_t dry_since, uint64_t now);
 /* The oldest waiting message has waited since `waiting_since`. Called once per receive. */
 void lw_window_on_wait(struct lw_window *window, uint64_t waiting_since, uint64_t now);
 /* Better subscriptions took every slot while this one had work. */
 void lw_window_on_behind(struct lw_window *window, uint64_t now);
+/* So long is not more than a few round trips. */
+static inline bool
+lw_window_is_prompt(const struct lw_window *window, uint64_t ns)
+{
+    return ns <= LW_WINDOW_PATIENCE * window->round_trip_ns;
+}
 /* One measured time from demand to first delivery. */
 void lw_window_on_round_trip(struct lw_window *window, uint64_t ns);
 

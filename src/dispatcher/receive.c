@@ -16,10 +16,10 @@
 #include "dispatcher/direct.h"
 #include "dispatcher/pace.h"
 #include "dispatcher/pinned.h"
+#include "dispatcher/starved.h"
 
 #define BATCH_TIME_NS (LW_MS / 2) /* a batch that runs on the loop delays better ones so long */
 #define FEW 16
-#define LATE_NS (100 * LW_MS) /* partitions that began together deliver within about so long */
 
 /* -- how much may come --------------------------------------------------------------------- */
 
@@ -43,7 +43,9 @@ static uint32_t
 room_of(const struct lw_stream *stream)
 {
     const struct lw_subscription *subscription = &stream->subscription;
-    uint32_t waiting = lw_receive_is_dry(stream) ? 0 : subscription->queued;
+    uint32_t waiting = lw_receive_is_dry(stream) || lw_starved_is(stream)
+                           ? 0
+                           : subscription->queued;
     if (subscription->is_paused || subscription->is_publish_blocked ||
         subscription->is_failed || subscription->is_engine_down || stream->is_blind ||
         waiting >= subscription->window.size) {
@@ -60,6 +62,7 @@ static void
 update_demand(struct lw_dispatcher *dispatcher, struct lw_stream *stream, uint64_t now)
 {
     uint32_t room = dispatcher->phase == LW_PHASE_RUNNING ? room_of(stream) : 0;
+    lw_starved_update(stream, room, now);
     if (room == stream->demanded) {
         return;
     }
@@ -205,6 +208,9 @@ note_received(struct lw_stream *stream, uint32_t count, uint64_t now)
         lw_window_on_round_trip(&stream->subscription.window, now - stream->demanded_at);
         stream->demanded_at = 0;
     }
+    if (stream->starved_at != 0) {
+        lw_starved_end(stream, count, now);
+    }
     stream->demanded -= count < stream->demanded ? count : stream->demanded;
     stream->counters.received += count;
     stream->received_at = now;
@@ -326,7 +332,7 @@ is_room_awaited(struct lw_stream *stream)
         return false;
     }
     if (stream->awaited_until == LW_NEVER) {
-        stream->awaited_until = host->now + LATE_NS;
+        stream->awaited_until = host->now + LW_LATE_NS;
         lw_timers_arm(&host->timers, &stream->awaited_timer, stream->awaited_until);
     }
     if (host->now >= stream->awaited_until || !has_silent_slot(stream)) {

@@ -329,6 +329,7 @@ lw_stream_create(struct lw_dispatcher *dispatcher,
     stream->dispatcher = dispatcher;
     stream->link = link;
     stream->batch_max = 1;
+    stream->is_on_demand = link->broker->caps.gives_on_demand;
     stream->max_uncommitted = options->max_uncommitted;
     stream->is_retry_external = options->retry.is_external;
     stream->family = link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA

@@ -92,10 +92,13 @@ struct lw_stream {
 
     uint32_t demanded;
     uint64_t demanded_at; /* the first demand since something was received, 0 none */
+    uint64_t starved_at;  /* nothing to choose here though a slot was to be had, 0 not so */
+    uint64_t worse_ended; /* runs of worse ones that were over by then */
     uint64_t received_at; /* last time something came, or the assignment */
     uint32_t batch_max;   /* received at once; small while handlers on the loop are slow */
     uint32_t blocking;    /* publications whose target takes nothing: no intake while > 0 */
     bool has_more;        /* the broker said that it has more */
+    bool is_on_demand;    /* it cannot say so: it gives only what was demanded */
     struct lw_counters counters;
     uint64_t ran_at;                /* ns, of the cycle that started a handler last */
     struct lw_hourly dead;          /* dead letters */

@@ -178,6 +178,63 @@ round_trip_is_smoothed_and_bounded(void **state)
     assert_in_range(window.round_trip_ns, MS, MS + 1);
 }
 
+/* -- a broker that gives only what was demanded ------------------------------------------------ */
+
+static void
+quick_arrival_into_a_dry_queue_doubles_the_window(void **state)
+{
+    (void)state;
+    struct lw_window window;
+    lw_window_init(&window, 1, 1000);
+    lw_window_on_arrival(&window, 1, 0, S - 2 * MS, S);
+    assert_int_equal(window.size, 2);
+    grow_to(&window, 8, S);
+    lw_window_on_arrival(&window, 3, 0, 2 * S - 2 * MS, 2 * S);
+    assert_int_equal(window.size, 8); /* others of its messages may be on their way */
+    lw_window_on_arrival(&window, 1, 0, 2 * S - 2 * MS, 2 * S);
+    assert_int_equal(window.size, 16);
+}
+
+static void
+window_grows_by_the_runs_that_were_missed(void **state)
+{
+    (void)state;
+    struct lw_window window;
+    lw_window_init(&window, 1, 1000);
+    lw_window_on_arrival(&window, 1, 19, S - 2 * MS, S);
+    assert_int_equal(window.size, 20);
+    lw_window_on_arrival(&window, 9, 30, 2 * S - 8 * MS, 2 * S);
+    lw_window_on_arrival(&window, 1, 10, 2 * S - 8 * MS, 2 * S);
+    assert_int_equal(window.size, 60);
+    lw_window_on_arrival(&window, 60, UINT64_MAX, 3 * S - MS, 3 * S);
+    assert_int_equal(window.size, 1000);
+}
+
+static void
+slow_arrival_says_nothing_of_the_window(void **state)
+{
+    (void)state;
+    struct lw_window window;
+    lw_window_init(&window, 1, 1000);
+    lw_window_on_arrival(&window, 1, 19, S - 51 * MS, S);
+    assert_int_equal(window.size, 1);
+    lw_window_on_round_trip(&window, 500 * MS); /* a broker far away: that is quick */
+    lw_window_on_arrival(&window, 1, 19, 2 * S - 51 * MS, 2 * S);
+    assert_int_equal(window.size, 20);
+}
+
+static void
+trickle_never_gets_a_large_window(void **state)
+{
+    (void)state;
+    struct lw_window window;
+    lw_window_init(&window, 1, 1000);
+    for (uint64_t now = S; now < 60 * S; now += 10 * MS) {
+        lw_window_on_arrival(&window, 1, 0, now - 9 * MS, now);
+    }
+    assert_in_range(window.size, 4, 16);
+}
+
 /* -- A simulated world ---------------------------------------------------------------------- */
 
 enum { TOPICS = 3, SLOTS = 20, MAXIMUM = 1000, RING = 4096 };
@@ -195,11 +252,14 @@ struct world_topic {
     uint32_t head;
     uint64_t due[RING]; /* when each is here */
     uint32_t due_head;
+    uint64_t dry_since; /* nothing here, and a slot was to be had; 0 not so */
+    uint32_t worse_ended;
 };
 
 struct world {
     struct world_topic topics[TOPICS];
     uint64_t busy_until[SLOTS];
+    int owner[SLOTS]; /* topic of the last run */
     uint64_t round_trip_ns;
     uint64_t handler_ns;
     uint64_t now;
@@ -207,7 +267,8 @@ struct world {
     uint32_t early_inversions; /* while windows were still growing */
     uint32_t inversions;
     uint64_t random;
-    bool is_uneven; /* handlers take 0.5 to 1.5 of their time */
+    bool is_uneven;    /* handlers take 0.5 to 1.5 of their time */
+    bool is_on_demand; /* the broker gives what was demanded, and does not say what it has */
 };
 
 static void
@@ -227,10 +288,53 @@ world_init(struct world *world, uint32_t first, uint32_t second, uint32_t third)
     }
 }
 
+/* Slots that run a topic worse than `topic`. */
+static uint32_t
+world_running(const struct world *world, int topic)
+{
+    uint32_t count = 0;
+    for (int slot = 0; slot < SLOTS; slot++) {
+        count += world->busy_until[slot] > world->now && world->owner[slot] > topic;
+    }
+    return count;
+}
+
+static uint32_t
+world_worse(const struct world *world, int topic)
+{
+    uint32_t count = 0;
+    for (int i = topic + 1; i < TOPICS; i++) {
+        count += world->topics[i].started;
+    }
+    return count;
+}
+
+static uint32_t
+world_free(const struct world *world)
+{
+    uint32_t count = 0;
+    for (int slot = 0; slot < SLOTS; slot++) {
+        count += world->busy_until[slot] <= world->now;
+    }
+    return count;
+}
+
+static void
+world_arrive(struct world *world, int i, uint32_t count)
+{
+    struct world_topic *topic = &world->topics[i];
+    if (topic->dry_since != 0) {
+        uint32_t missed = world_worse(world, i) - topic->worse_ended + world_free(world);
+        lw_window_on_arrival(&topic->window, count, missed, topic->dry_since, world->now);
+        topic->dry_since = 0;
+    }
+}
+
 static void
 world_receive(struct world *world, struct world_topic *topic)
 {
     bool is_received = false;
+    uint32_t before = topic->queued;
     while (topic->on_way > 0 && topic->due[topic->due_head % RING] <= world->now) {
         topic->due_head++;
         topic->on_way--;
@@ -238,6 +342,7 @@ world_receive(struct world *world, struct world_topic *topic)
         is_received = true;
     }
     if (is_received) {
+        world_arrive(world, (int)(topic - world->topics), topic->queued - before);
         lw_window_on_round_trip(&topic->window, world->round_trip_ns);
         lw_window_on_wait(&topic->window, topic->queue[topic->head % RING], world->now);
     }
@@ -290,9 +395,24 @@ world_choose(struct world *world)
             free_count++;
             continue;
         }
+        world->owner[slot] = best;
         world_start(world, best, &world->busy_until[slot]);
     }
     return free_count;
+}
+
+static void
+world_note_dry(struct world *world, int i)
+{
+    struct world_topic *topic = &world->topics[i];
+    uint32_t running = world_running(world, i);
+    bool is_dry = topic->queued == 0 && (world_free(world) > 0 || running > 0);
+    if (!is_dry) {
+        topic->dry_since = 0;
+    } else if (topic->dry_since == 0) {
+        topic->dry_since = world->now;
+        topic->worse_ended = world_worse(world, i) - running;
+    }
 }
 
 static void
@@ -307,7 +427,9 @@ world_tell(struct world *world, int free_count)
         struct world_topic *topic = &world->topics[i];
         /* A slot that a worse topic took was free for this one. */
         bool was_free = free_count > 0 || started > better_started + topic->step_started;
-        if (topic->queued == 0 && was_free && topic->backlog + topic->on_way > 0) {
+        if (world->is_on_demand) {
+            world_note_dry(world, i);
+        } else if (topic->queued == 0 && was_free && topic->backlog + topic->on_way > 0) {
             lw_window_on_dry(&topic->window, world->now);
         }
         if (free_count == 0 && topic->queued > 0 && topic->step_started == 0 &&
@@ -390,6 +512,43 @@ three_topics_are_served_strictly_when_handlers_vary(void **state)
 }
 
 static void
+three_topics_are_served_strictly_by_a_broker_that_gives_on_demand(void **state)
+{
+    (void)state;
+    static struct world world;
+    world_init(&world, 16000, 16000, 16000);
+    world.is_on_demand = true;
+    uint64_t taken = world_run(&world, 0, 16000);
+    assert_int_equal(world.inversions, 0);
+    world.settled_at = world.now + 50 * MS;
+    taken += world_run(&world, 1, 16000);
+    assert_int_equal(world.inversions, 0);
+    taken += world_run(&world, 2, 16000);
+    assert_in_range(world.early_inversions, 1, 32000 / 500);
+    assert_in_range(taken, 119 * S / 10, 12 * S * 100 / 95);
+}
+
+static void
+slow_messages_one_by_one_do_not_cost_strictness(void **state)
+{
+    (void)state;
+    static struct world world;
+    world_init(&world, 8000, 8000, 8000);
+    world.is_on_demand = true;
+    world.is_uneven = true;
+    world.round_trip_ns = 3 * MS;
+    world.handler_ns = 20 * MS;
+    world.settled_at = 200 * MS;
+    uint64_t taken = world_run(&world, 0, 8000);
+    assert_in_range(world.inversions, 0, 8000 / 500);
+    world.settled_at = world.now + 200 * MS;
+    taken += world_run(&world, 1, 8000);
+    taken += world_run(&world, 2, 8000);
+    assert_in_range(world.inversions + world.early_inversions, 1, 16000 / 100);
+    assert_in_range(taken, 239 * S / 10, 24 * S * 100 / 95);
+}
+
+static void
 slow_handlers_do_not_cost_strictness(void **state)
 {
     (void)state;
@@ -455,6 +614,12 @@ main(void)
         cmocka_unit_test(round_trip_is_smoothed_and_bounded),
         cmocka_unit_test(three_topics_with_backlog_are_served_strictly),
         cmocka_unit_test(three_topics_are_served_strictly_when_handlers_vary),
+        cmocka_unit_test(quick_arrival_into_a_dry_queue_doubles_the_window),
+        cmocka_unit_test(window_grows_by_the_runs_that_were_missed),
+        cmocka_unit_test(slow_arrival_says_nothing_of_the_window),
+        cmocka_unit_test(trickle_never_gets_a_large_window),
+        cmocka_unit_test(three_topics_are_served_strictly_by_a_broker_that_gives_on_demand),
+        cmocka_unit_test(slow_messages_one_by_one_do_not_cost_strictness),
         cmocka_unit_test(slow_handlers_do_not_cost_strictness),
         cmocka_unit_test(waiting_topics_have_a_window_of_one),
         cmocka_unit_test(trickle_of_urgent_messages_does_not_starve_the_bulk),

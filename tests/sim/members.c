@@ -97,6 +97,8 @@ world_begin_member(struct world *world, struct member *member)
     must(lw_memory_broker_ops()->create(&world->virtual_host.host, "main", url, NULL, 0,
                                         &member->broker, &error),
          &error);
+    /* As Pulsar's: what it has more of is not known, so windows learn from what came late. */
+    member->broker->caps.gives_on_demand = world->plan.hub.mode == LW_MEMORY_INDIVIDUAL;
     must(lw_dispatcher_add_broker(&member->dispatcher, member->broker, NULL), &error);
     member->engine = sim_engine_create(&world->virtual_host.host,
                                        &member->dispatcher.completions, &world->plan,

@@ -169,6 +169,7 @@ static const struct lw_broker_caps pulsar_caps = {
     .default_ordering = LW_ORDERING_NONE,
     .default_keyless = LW_KEYLESS_ROTATE,
     .retries_in_place = false,
+    .gives_on_demand = true,
 };
 
 /* It routes by the name that TLS says first; without TLS nobody says one. */
