@@ -109,6 +109,8 @@ static const struct {
       "lw_delivery_move(delivery, LW_STATE_FREE, LW_STATE_QUEUED)" },
     { LW_STATE_QUEUED, LW_STATE_RUNNING,
       "lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_RUNNING)" },
+    { LW_STATE_QUEUED, LW_STATE_JUDGED,
+      "lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_JUDGED)" },
     { LW_STATE_RUNNING, LW_STATE_JUDGED,
       "lw_delivery_move(delivery, LW_STATE_RUNNING, LW_STATE_JUDGED)" },
     { LW_STATE_JUDGED, LW_STATE_SETTLED,
