@@ -197,6 +197,19 @@ lw_pulsar_consumer_return_acks(struct lw_pulsar_consumer *consumer)
 }
 
 void
+lw_pulsar_consumer_drop_acks(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_pulsar_list ids;
+    struct lw_list group;
+    int32_t validation = 0;
+    lw_list_init(&group);
+    lw_pulsar_consumer_return_acks(consumer);
+    while (lw_pulsar_acks_take(&consumer->acks, &group, &ids, &validation)) {
+        lw_pulsar_acks_confirm(&consumer->acks, &group);
+    }
+}
+
+void
 lw_pulsar_consumer_free_flights(struct lw_pulsar_consumer *consumer)
 {
     lw_pulsar_consumer_return_acks(consumer);

@@ -320,6 +320,7 @@ on_found(struct lw_pulsar_find *find, const struct lw_pulsar_find_result *result
     struct lw_pulsar_consumer *consumer = LW_CONTAINER(find, struct lw_pulsar_consumer, find);
     struct lw_pulsar_failure failure;
     if (result->failure) {
+        consumer->moved_to[0] = '\0'; /* ours knows whether that still holds */
         fail_attempt(consumer, result->failure);
         return;
     }
@@ -337,6 +338,11 @@ lw_pulsar_consumer_attempt(struct lw_pulsar_consumer *consumer)
 {
     consumer->state = LW_PULSAR_CONSUMER_SUBSCRIBING;
     struct lw_bytes assigned = { NULL, 0 };
+    if (consumer->moved_to[0] != '\0') {
+        lw_pulsar_find_owner_at(consumer->client, &consumer->find, consumer->topic,
+                                consumer->moved_to, on_found);
+        return;
+    }
     if (consumer->assigned[0] != '\0') {
         assigned = lw_bytes_of(consumer->assigned);
     }
@@ -491,15 +497,18 @@ on_close(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_close *clos
     lw_pulsar_consumer_end_session(consumer, is_named);
 }
 
-/* Its new cluster is not followed; trying again finds it if the service URL does. */
+/* Ids are those of the old cluster: what is held here, and not acknowledged there, stays there. */
 static void
 on_migrated(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_topic_migrated *to)
 {
-    lw_host_log(consumer->client->host, LW_LOG_WARN, "pulsar.migrated",
-                "the topic has moved to another cluster, which is not followed; change the "
-                "broker's address",
-                "topic=%s url=%.*s", consumer->topic, (int)to->broker_service_url.size,
-                to->broker_service_url.data ? (const char *)to->broker_service_url.data : "");
+    lw_pulsar_topic_moved(consumer->client, consumer->topic, to, consumer->moved_to,
+                          sizeof consumer->moved_to);
+    lw_pulsar_consumer_flush_acks(consumer);
+    if (consumer->is_begun) {
+        lw_pulsar_consumer_lose(consumer);
+    }
+    lw_pulsar_consumer_fence(consumer);
+    lw_pulsar_consumer_drop_acks(consumer);
     lw_pulsar_consumer_end_session(consumer, false);
 }
 

@@ -95,6 +95,7 @@ struct lw_pulsar_consumer {
     uint64_t discards_unsaid;
     uint8_t *ids_buffer; /* of redeliveries */
     char assigned[256];  /* the next owner's URL, as the broker said; empty: none */
+    char moved_to[256];  /* another cluster's URL; empty: ours */
     char name[64];       /* consumer_name that was made up */
     char what[300];      /* "subscribe to TOPIC" */
     char topic[];
@@ -133,7 +134,10 @@ void lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, 
 /* -- consumer_ack.c */
 void lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer);
-void lw_pulsar_consumer_ack_parts(struct lw_pulsar_consumer *consumer); /* before the last flush */
+void
+lw_pulsar_consumer_ack_parts(struct lw_pulsar_consumer *consumer); /* before the last flush */
+/* None of them goes out any more. */
+void lw_pulsar_consumer_drop_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_return_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_on_ack_timer(struct lw_timer *timer, uint64_t now);
 void lw_pulsar_consumer_on_ack_deferred(struct lw_deferred *deferred);

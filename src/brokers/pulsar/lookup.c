@@ -40,6 +40,7 @@ write_key(const struct lw_pulsar_query *query, struct lw_text *out)
     lw_text_append_char(out, ' ');
     lw_text_append_bytes(out, query->assigned.data ? query->assigned.data : "",
                          query->assigned.size);
+    lw_text_format(out, " %s", query->service ? query->service : "");
 }
 
 static void
@@ -51,6 +52,7 @@ free_search(struct lw_pulsar_search *search)
     lw_free(search->pattern);
     lw_free(search->hash);
     lw_free(search->assigned);
+    lw_free(search->service);
     lw_free(search);
 }
 
@@ -67,9 +69,10 @@ copy_query(struct lw_pulsar_search *search, const struct lw_pulsar_query *query)
     search->assigned = query->assigned.size > 0
                            ? lw_copy_text_n(query->assigned.data, query->assigned.size)
                            : NULL;
+    search->service = lw_copy_text(query->service);
     lw_text_format(&search->what, "%s %s", verb_of(query->kind), query->name);
     return search->name && !search->pattern == !query->pattern &&
-           !search->hash == !query->hash.data &&
+           !search->service == !query->service && !search->hash == !query->hash.data &&
            !search->assigned == (query->assigned.size == 0) && !search->what.is_failed;
 }
 
@@ -298,6 +301,39 @@ lw_pulsar_find_owner(struct lw_pulsar_client *client, struct lw_pulsar_find *fin
                                      .name = topic,
                                      .assigned = assigned };
     ask(client, find, fn, &query);
+}
+
+void
+lw_pulsar_find_owner_at(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
+                        const char *topic, const char *service, lw_pulsar_find_fn fn)
+{
+    struct lw_pulsar_query query = { .kind = LW_PULSAR_SEARCH_OWNER,
+                                     .name = topic,
+                                     .service = service };
+    ask(client, find, fn, &query);
+}
+
+void
+lw_pulsar_topic_moved(struct lw_pulsar_client *client, const char *topic,
+                      const struct lw_pulsar_topic_migrated *to, char *out, size_t size)
+{
+    struct lw_bytes url = client->address.is_tls ? to->broker_service_url_tls
+                                                 : to->broker_service_url;
+    const char *comma = url.size > 0 ? memchr(url.data, ',', url.size) : NULL;
+    size_t length = comma ? (size_t)(comma - (const char *)url.data) : url.size;
+    if (length > 0 && length < size && strncmp(out, url.data, length) == 0 && !out[length]) {
+        return;
+    }
+    length = length < size ? length : 0;
+    memcpy(out, url.data ? url.data : "", length);
+    out[length] = '\0';
+    lw_host_log(client->host, LW_LOG_WARN, "pulsar.topic_moved",
+                length > 0
+                    ? "the topic has moved to another cluster and is followed there; "
+                      "change the broker's address before the old one goes"
+                    : "the topic has moved to another cluster, whose address is not known "
+                      "here (TLS or not, as the broker's own)",
+                "broker=%s topic=%s url=%s", client->name, topic, out);
 }
 
 /* All of it is the question. NOLINTBEGIN(readability-function-size) */

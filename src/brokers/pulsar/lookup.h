@@ -44,6 +44,15 @@ void lw_pulsar_find_partitions(struct lw_pulsar_client *client, struct lw_pulsar
  */
 void lw_pulsar_find_owner(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
                           const char *topic, struct lw_bytes assigned, lw_pulsar_find_fn fn);
+/* The same at another cluster, to which the topic has moved: `service` is its URL, of one host. */
+void lw_pulsar_find_owner_at(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
+                             const char *topic, const char *service, lw_pulsar_find_fn fn);
+/*
+ * TOPIC_MIGRATED: writes the first host's URL of the cluster to which `topic` has moved, and says
+ * so if it is new. "" when there is none that this client may use.
+ */
+void lw_pulsar_topic_moved(struct lw_pulsar_client *client, const char *topic,
+                           const struct lw_pulsar_topic_migrated *to, char *out, size_t size);
 void lw_pulsar_find_topics(struct lw_pulsar_client *client, struct lw_pulsar_find *find,
                            const char *namespace_name, int32_t mode, const char *pattern,
                            struct lw_bytes hash, lw_pulsar_find_fn fn);

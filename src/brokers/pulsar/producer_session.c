@@ -400,6 +400,7 @@ on_found(struct lw_pulsar_find *find, const struct lw_pulsar_find_result *result
     struct lw_pulsar_producer *producer = LW_CONTAINER(find, struct lw_pulsar_producer, find);
     struct lw_pulsar_failure failure;
     if (result->failure) {
+        producer->moved_to[0] = '\0'; /* ours knows whether that still holds */
         lw_pulsar_producer_fail(producer, result->failure);
         return;
     }
@@ -425,9 +426,14 @@ attempt(struct lw_pulsar_producer *producer)
     if (producer->assigned[0] != '\0') {
         assigned = lw_bytes_of(producer->assigned);
     }
+    struct lw_pulsar_client *client = lw_pulsar_publisher_of(producer)->client;
     lw_pulsar_producer_set_state(producer, LW_PULSAR_PRODUCER_FINDING);
-    lw_pulsar_find_owner(lw_pulsar_publisher_of(producer)->client, &producer->find,
-                         producer->name, assigned, on_found);
+    if (producer->moved_to[0] != '\0') {
+        lw_pulsar_find_owner_at(client, &producer->find, producer->name, producer->moved_to,
+                                on_found);
+    } else {
+        lw_pulsar_find_owner(client, &producer->find, producer->name, assigned, on_found);
+    }
     producer->assigned[0] = '\0'; /* once */
 }
 
@@ -490,7 +496,6 @@ static void
 on_command(struct lw_pulsar_user *user, const struct lw_pulsar_command *command)
 {
     struct lw_pulsar_producer *producer = LW_CONTAINER(user, struct lw_pulsar_producer, user);
-    struct lw_host *host = lw_pulsar_producer_host(producer);
     switch (command->type) {
     case LW_PULSAR_SEND_RECEIPT:
         lw_pulsar_producer_on_receipt(producer, &command->send_receipt);
@@ -502,11 +507,9 @@ on_command(struct lw_pulsar_user *user, const struct lw_pulsar_command *command)
         on_closed_by_broker(producer, &command->close_producer);
         break;
     case LW_PULSAR_TOPIC_MIGRATED:
-        lw_host_log(host, LW_LOG_WARN, "pulsar.topic_migrated",
-                    "a topic has moved to another cluster; configure that one",
-                    "topic=%s url=%.*s", producer->name,
-                    (int)command->topic_migrated.broker_service_url.size,
-                    (const char *)command->topic_migrated.broker_service_url.data);
+        lw_pulsar_topic_moved(lw_pulsar_publisher_of(producer)->client, producer->name,
+                              &command->topic_migrated, producer->moved_to,
+                              sizeof producer->moved_to); /* CLOSE_PRODUCER follows */
         break;
     default: /* the broker's numbers, not ours */
         break;

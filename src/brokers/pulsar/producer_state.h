@@ -87,6 +87,7 @@ struct lw_pulsar_producer {
     struct lw_timer retry_timer;
     uint64_t retry_at;
     char assigned[LW_PULSAR_URL_BYTES]; /* tried once; "" for none */
+    char moved_to[LW_PULSAR_URL_BYTES]; /* another cluster's URL; "" for ours */
     char *producer_name;                /* ours, or what the broker gave */
     bool is_name_ours;
     bool was_ready;

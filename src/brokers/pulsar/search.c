@@ -111,13 +111,6 @@ on_assigned(struct lw_pulsar_dial *dial, struct lw_pulsar_connection *connection
     }
 }
 
-static void
-ask_service(struct lw_pulsar_search *search)
-{
-    watch_deadline(search);
-    lw_pulsar_dial_service(search->client, &search->dial, on_asking);
-}
-
 /* False when the URL is none that this client may use. */
 static bool
 parse_url(const struct lw_pulsar_client *client, struct lw_bytes url,
@@ -132,6 +125,21 @@ parse_url(const struct lw_pulsar_client *client, struct lw_bytes url,
     text[url.size] = '\0';
     return lw_pulsar_address_parse_broker(text, ret_host, &is_tls) &&
            is_tls == client->address.is_tls;
+}
+
+static void
+ask_service(struct lw_pulsar_search *search)
+{
+    struct lw_pulsar_target target;
+    watch_deadline(search);
+    if (!search->service) {
+        lw_pulsar_dial_service(search->client, &search->dial, on_asking);
+    } else if (parse_url(search->client, lw_bytes_of(search->service), &target.logical)) {
+        target.physical = target.logical;
+        lw_pulsar_dial_target(search->client, &target, &search->dial, on_asking);
+    } else {
+        fail_because(search, "the address of its new cluster is not one of a broker");
+    }
 }
 
 void

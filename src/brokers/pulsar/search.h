@@ -29,6 +29,7 @@ struct lw_pulsar_query {
     const char *pattern;      /* TOPICS; NULL: all */
     struct lw_bytes hash;     /* TOPICS */
     struct lw_bytes assigned; /* OWNER */
+    const char *service;      /* OWNER; NULL: ours */
 };
 
 struct lw_pulsar_search {
@@ -43,6 +44,7 @@ struct lw_pulsar_search {
     char *hash; /* with hash_size bytes */
     size_t hash_size;
     char *assigned; /* tried first; NULL: no, or no more */
+    char *service;  /* of another cluster, which is asked instead of ours; NULL: ours */
     int32_t mode;
     bool creates;
     bool is_exact; /* PARTITIONS: the broker was asked to create nothing */
