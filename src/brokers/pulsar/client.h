@@ -81,6 +81,7 @@ struct lw_pulsar_client {
     uint64_t next_request_id;
     uint64_t next_consumer_id;
     uint64_t next_producer_id;
+    uint64_t next_watcher_id;
     uint64_t frames_in;
     uint64_t bytes_in;
     uint64_t bytes_out;

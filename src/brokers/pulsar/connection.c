@@ -247,6 +247,7 @@ lw_pulsar_connection_drop(struct lw_pulsar_connection *connection)
     lw_pulsar_ids_deinit(&connection->requests_by_id);
     lw_pulsar_ids_deinit(&connection->consumers_by_id);
     lw_pulsar_ids_deinit(&connection->producers_by_id);
+    lw_pulsar_ids_deinit(&connection->watchers_by_id);
     if (connection->block) {
         lw_pulsar_block_drop(connection->block);
     }
@@ -291,8 +292,15 @@ lw_pulsar_connection_name(const struct lw_pulsar_connection *connection)
 static struct lw_pulsar_ids *
 ids_of(struct lw_pulsar_connection *connection, enum lw_pulsar_user_kind kind)
 {
-    return kind == LW_PULSAR_USER_CONSUMER ? &connection->consumers_by_id
-                                           : &connection->producers_by_id;
+    switch (kind) {
+    case LW_PULSAR_USER_CONSUMER:
+        return &connection->consumers_by_id;
+    case LW_PULSAR_USER_PRODUCER:
+        return &connection->producers_by_id;
+    case LW_PULSAR_USER_WATCHER:
+        break;
+    }
+    return &connection->watchers_by_id;
 }
 
 bool

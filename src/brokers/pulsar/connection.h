@@ -106,9 +106,13 @@ uint64_t lw_pulsar_request_begin(struct lw_pulsar_connection *connection,
                                  const char *what, uint64_t timeout_ns);
 void lw_pulsar_request_cancel(struct lw_pulsar_request *request); /* harmless if idle */
 
-/* -- Consumers and producers ------------------------------------------------------------------- */
+/* -- Consumers, producers, watchers ------------------------------------------------------------------- */
 
-enum lw_pulsar_user_kind { LW_PULSAR_USER_CONSUMER, LW_PULSAR_USER_PRODUCER };
+enum lw_pulsar_user_kind {
+    LW_PULSAR_USER_CONSUMER,
+    LW_PULSAR_USER_PRODUCER,
+    LW_PULSAR_USER_WATCHER
+};
 
 struct lw_pulsar_user;
 struct lw_pulsar_user_ops {

@@ -252,6 +252,9 @@ take_for_user(struct lw_pulsar_connection *connection, const struct lw_pulsar_co
     case LW_PULSAR_ACTIVE_CONSUMER_CHANGE:
         give(consumers, command->active_consumer_change.consumer_id, command);
         break;
+    case LW_PULSAR_WATCH_TOPIC_UPDATE:
+        give(&connection->watchers_by_id, command->watch_topic_update.watcher_id, command);
+        break;
     case LW_PULSAR_ACK_RESPONSE:
         take_ack_response(connection, command);
         break;

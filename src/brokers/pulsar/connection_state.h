@@ -135,6 +135,7 @@ struct lw_pulsar_connection {
     struct lw_pulsar_ids requests_by_id;
     struct lw_pulsar_ids consumers_by_id;
     struct lw_pulsar_ids producers_by_id;
+    struct lw_pulsar_ids watchers_by_id;
     struct lw_deferred tell;
     struct lw_pulsar_failure failure; /* of the end */
 };

@@ -202,6 +202,25 @@ lw_pulsar_consumer_destroy(struct lw_pulsar_consumer *consumer)
     lw_free(consumer);
 }
 
+static void
+count_without_messages(struct lw_pulsar_entry *entry, void *user)
+{
+    *(uint32_t *)user += entry->left == 0;
+}
+
+/* Entries are kept for their messages, or for acks, which nobody sends any more. */
+bool
+lw_pulsar_consumer_is_empty(struct lw_pulsar_consumer *consumer)
+{
+    uint32_t count = 0;
+    if (consumer->state != LW_PULSAR_CONSUMER_STOPPED || !consumer->is_stop_told) {
+        return false;
+    }
+    lw_pulsar_consumer_drop_acks(consumer);
+    lw_pulsar_held_each(&consumer->entries.held, count_without_messages, &count);
+    return consumer->entries.pool.taken_count == count;
+}
+
 void *
 lw_pulsar_consumer_user(const struct lw_pulsar_consumer *consumer)
 {

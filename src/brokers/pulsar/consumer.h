@@ -52,6 +52,7 @@ struct lw_pulsar_consumer_settings {
     bool allows_out_of_order;
     const struct lw_pulsar_range *ranges; /* sticky */
     size_t range_count;
+    bool only_existing; /* the topic is not made by subscribing to it */
     /* A reader: the subscription is forgotten with it, and the topic must be there. */
     bool is_reader;
     bool has_start_id; /* begins at this one, which comes too; without: at what is new */
@@ -89,6 +90,8 @@ lw_pulsar_consumer_create(struct lw_pulsar_client *client, const char *topic,
                           const struct lw_pulsar_consumer_ops *ops, void *user);
 /* After on_stopped or before start; all its messages are released. */
 void lw_pulsar_consumer_destroy(struct lw_pulsar_consumer *consumer);
+/* It has stopped, and no message of it is held any more: it may be destroyed. */
+bool lw_pulsar_consumer_is_empty(struct lw_pulsar_consumer *consumer);
 void *lw_pulsar_consumer_user(const struct lw_pulsar_consumer *consumer);
 const char *lw_pulsar_consumer_topic(const struct lw_pulsar_consumer *consumer);
 

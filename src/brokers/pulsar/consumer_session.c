@@ -302,6 +302,7 @@ send_subscribe(struct lw_pulsar_consumer *consumer)
     subscribe->read_compacted = options->reads_compacted;
     subscribe->initial_position = options->initial_position;
     subscribe->replicate_subscription_state = options->replicates_state;
+    subscribe->force_topic_creation = !options->only_existing;
     set_reader(options, subscribe);
     if (lw_pulsar_consumer_rewinds(consumer)) {
         subscribe->has |= LW_PULSAR_SUBSCRIBE_HAS_CONSUMER_EPOCH;

@@ -22,6 +22,7 @@
 #include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/options.h"
 #include "brokers/pulsar/producer.h"
+#include "brokers/pulsar/watcher.h"
 
 #define LW_PULSAR_WAIT_NS (5000 * LW_MS) /* for the last acks and receipts */
 
@@ -57,7 +58,10 @@ struct lw_pulsar_backlog {
     bool is_said;
 };
 
-/* One topic of a subscription; its number is its place for good. */
+/*
+ * One topic of a subscription. Its number is its place until its topic has vanished, its consumer
+ * has stopped, and nothing of it is in anybody's hands: then another topic may have the place.
+ */
 struct lw_pulsar_slot {
     struct lw_pulsar_source *source;
     struct lw_pulsar_consumer *consumer;
@@ -90,10 +94,12 @@ struct lw_pulsar_source {
     uint64_t demand_bytes;
     uint64_t stall_ns; /* nothing came for so long though there is some: mend; 0: never */
     struct lw_pulsar_find find;
-    struct lw_timer find_timer;     /* the next look for topics or partitions */
-    struct lw_timer announce_timer; /* there was no memory to announce a slot */
+    struct lw_timer find_timer;       /* the next look for topics or partitions */
+    struct lw_pulsar_watcher watcher; /* of a pattern */
+    struct lw_timer announce_timer;   /* there was no memory to announce a slot */
     struct lw_pulsar_backoff backoff;
     char topics_hash[64];
+    bool looks_again; /* topics changed while they were asked for */
     bool is_failure_said;
     bool is_stopping;
 };

@@ -147,6 +147,9 @@ asked_for(const struct lw_pulsar_command *command, uint64_t *ret_id)
     case LW_PULSAR_GET_TOPICS_OF_NAMESPACE:
         *ret_id = command->get_topics.request_id;
         return LW_PULSAR_GET_TOPICS_OF_NAMESPACE_RESPONSE;
+    case LW_PULSAR_WATCH_TOPIC_LIST:
+        *ret_id = command->watch_topic_list.request_id;
+        return LW_PULSAR_WATCH_TOPIC_LIST_SUCCESS;
     case LW_PULSAR_GET_LAST_MESSAGE_ID:
         *ret_id = command->get_last_message_id.request_id;
         return LW_PULSAR_GET_LAST_MESSAGE_ID_RESPONSE;

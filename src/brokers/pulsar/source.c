@@ -2,9 +2,10 @@
 /*
  * One subscription: a topic, its partitions, or all topics of a pattern; each concrete topic has a
  * slot with a consumer. Partitions that come later and topics that begin to match are looked for
- * once a minute; a topic that vanishes from a pattern is closed, never unsubscribed, since its
- * cursor must survive. A slot's end is reserved among the events when its begin is said, so that
- * neither is lost. Loop thread.
+ * once a minute, and topics at once where a broker tells of them; a topic that vanishes from a
+ * pattern is closed, never unsubscribed, since its cursor must survive, and its slot is used again
+ * when nothing of it is held. A slot's end is reserved among the events when its begin is said, so
+ * that neither is lost. Loop thread.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,11 @@
 #include "base/error.h"
 #include "brokers/pulsar/pulsar.h"
 
+#define WATCHED_PERIOD_NS (UINT64_C(600000) * LW_MS)
+#define WATCHED_PAUSE_NS (100 * LW_MS)
+
 static void look(struct lw_pulsar_source *source);
+static void on_topics_changed(struct lw_pulsar_watcher *watcher);
 
 /* -- Slots: announced and ended ----------------------------------------------------------------------- */
 
@@ -119,7 +124,12 @@ static void
 on_failed(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_failure *failure)
 {
     struct lw_pulsar_slot *slot = lw_pulsar_consumer_user(consumer);
-    say_error(slot->source, &failure->error);
+    struct lw_pulsar_source *source = slot->source;
+    if (source->pattern && failure->code == LW_PULSAR_TOPIC_NOT_FOUND) {
+        on_topics_changed(&source->watcher); /* it is gone, and no error */
+    } else {
+        say_error(source, &failure->error);
+    }
 }
 
 static void
@@ -163,7 +173,8 @@ find_slot(const struct lw_pulsar_source *source, const char *topic)
 }
 
 static struct lw_pulsar_slot *
-make_slot(struct lw_pulsar_source *source, const char *topic, int32_t partition)
+make_slot(struct lw_pulsar_source *source, const char *topic, int32_t partition,
+          uint32_t number)
 {
     size_t size = strlen(topic) + 1;
     struct lw_pulsar_slot *slot = lw_alloc(sizeof *slot + size);
@@ -171,7 +182,7 @@ make_slot(struct lw_pulsar_source *source, const char *topic, int32_t partition)
         return NULL;
     }
     slot->source = source;
-    slot->number = source->slot_count;
+    slot->number = number;
     slot->partition = partition;
     lw_list_init(&slot->ready);
     memcpy(slot->topic, topic, size);
@@ -185,6 +196,39 @@ make_slot(struct lw_pulsar_source *source, const char *topic, int32_t partition)
     return slot;
 }
 
+static void
+destroy_slot(struct lw_pulsar_slot *slot)
+{
+    lw_pulsar_request_cancel(&slot->backlog.request);
+    lw_pulsar_consumer_destroy(slot->consumer);
+    lw_free(slot);
+}
+
+static bool
+is_free(const struct lw_pulsar_slot *slot)
+{
+    return slot->is_gone && slot->is_stopped && !slot->generation &&
+           lw_pulsar_consumer_is_empty(slot->consumer);
+}
+
+/* The place of a topic that vanished, or a new one at the end; UINT32_MAX: no memory. */
+static uint32_t
+free_place(struct lw_pulsar_source *source)
+{
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        if (is_free(source->slots[i])) {
+            return i;
+        }
+    }
+    struct lw_pulsar_slot **slots = lw_resize_array(source->slots, source->slot_count + 1,
+                                                    sizeof(struct lw_pulsar_slot *));
+    if (!slots) {
+        return UINT32_MAX;
+    }
+    source->slots = slots;
+    return source->slot_count;
+}
+
 /* False without memory; it is tried again with the next look. */
 static bool
 add_topic(struct lw_pulsar_source *source, const char *topic, int32_t partition)
@@ -192,17 +236,19 @@ add_topic(struct lw_pulsar_source *source, const char *topic, int32_t partition)
     if (find_slot(source, topic)) {
         return true;
     }
-    struct lw_pulsar_slot **slots = lw_resize_array(source->slots, source->slot_count + 1,
-                                                    sizeof(struct lw_pulsar_slot *));
-    if (!slots) {
-        return false;
-    }
-    source->slots = slots;
-    struct lw_pulsar_slot *slot = make_slot(source, topic, partition);
+    uint32_t number = free_place(source);
+    struct lw_pulsar_slot *slot = number == UINT32_MAX
+                                      ? NULL
+                                      : make_slot(source, topic, partition, number);
     if (!slot) {
         return false;
     }
-    source->slots[source->slot_count++] = slot;
+    if (number < source->slot_count) {
+        destroy_slot(source->slots[number]);
+    } else {
+        source->slot_count++;
+    }
+    source->slots[number] = slot;
     lw_pulsar_consumer_start(slot->consumer);
     return true;
 }
@@ -236,8 +282,25 @@ look_later(struct lw_pulsar_source *source, uint64_t delay)
 static uint64_t
 period(const struct lw_pulsar_source *source)
 {
-    return source->pattern ? source->settings.discovery_ns
-                           : source->broker->client.options.partitions_every_ns;
+    if (!source->pattern) {
+        return source->broker->client.options.partitions_every_ns;
+    }
+    uint64_t ns = source->settings.discovery_ns;
+    bool is_told = lw_pulsar_watcher_is_watching(&source->watcher) &&
+                   source->pattern->mode == LW_PULSAR_REGEX_PERSISTENT;
+    return is_told && ns < WATCHED_PERIOD_NS ? WATCHED_PERIOD_NS : ns;
+}
+
+/* Many topics often come together: one look for all of them. */
+static void
+on_topics_changed(struct lw_pulsar_watcher *watcher)
+{
+    struct lw_pulsar_source *source = LW_CONTAINER(watcher, struct lw_pulsar_source, watcher);
+    if (source->find.is_asked) {
+        source->looks_again = true;
+    } else if (!source->is_stopping) {
+        look_later(source, WATCHED_PAUSE_NS);
+    }
 }
 
 static void
@@ -356,7 +419,13 @@ on_topics(struct lw_pulsar_find *find, const struct lw_pulsar_find_result *resul
         memcpy(source->topics_hash, topics->hash.data ? topics->hash.data : "", size);
         source->topics_hash[size] = '\0';
     }
-    look_later(source, is_complete ? period(source) : 1000 * LW_MS);
+    look_later(source, source->looks_again ? WATCHED_PAUSE_NS
+                       : is_complete       ? period(source)
+                                           : 1000 * LW_MS);
+    source->looks_again = false;
+    if (source->pattern->mode != LW_PULSAR_REGEX_NON_PERSISTENT) {
+        lw_pulsar_watcher_ensure(&source->watcher);
+    }
 }
 
 static void
@@ -409,8 +478,12 @@ read_topic(struct lw_pulsar_source *source, const char *topic, struct lw_error *
     if (status != LW_STATUS_OK) {
         lw_free(source->pattern);
         source->pattern = NULL;
+        return status;
     }
-    return status;
+    lw_pulsar_watcher_init(&source->watcher, &source->broker->client,
+                           source->pattern->namespace_name, on_topics_changed);
+    source->settings.only_existing = true;
+    return LW_STATUS_OK;
 }
 
 static void
@@ -478,10 +551,9 @@ lw_pulsar_source_destroy(struct lw_pulsar_source *source)
     lw_timers_disarm(timers, &source->find_timer);
     lw_timers_disarm(timers, &source->announce_timer);
     lw_pulsar_find_cancel(&source->find);
+    lw_pulsar_watcher_stop(&source->watcher);
     for (uint32_t i = 0; i < source->slot_count; i++) {
-        lw_pulsar_request_cancel(&source->slots[i]->backlog.request);
-        lw_pulsar_consumer_destroy(source->slots[i]->consumer);
-        lw_free(source->slots[i]);
+        destroy_slot(source->slots[i]);
     }
     if (source->pattern) {
         lw_pulsar_pattern_deinit(source->pattern);
@@ -506,6 +578,7 @@ lw_pulsar_source_stop(struct lw_pulsar_source *source)
     struct lw_timers *timers = &source->broker->base.host->timers;
     source->is_stopping = true;
     lw_pulsar_find_cancel(&source->find);
+    lw_pulsar_watcher_stop(&source->watcher);
     lw_timers_disarm(timers, &source->find_timer);
     lw_timers_disarm(timers, &source->announce_timer);
     for (uint32_t i = 0; i < source->slot_count; i++) {
