@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CRC32C three ways: eight tables (Intel's slicing by 8), the instruction of the processor, and,
- * for long inputs, three streams of it at once, since one instruction takes three cycles to
- * answer but one to start. Three neighbouring blocks are summed apart and joined by "moving" a
- * sum over as many zero bytes as follow it: a linear map, kept as four tables of 256 words. All
- * tables are made once, when the program or the library is loaded, and are only read afterwards.
+ * where it can multiply without carry, three streams of it at once, since one instruction takes
+ * three cycles to answer but one to start. Three neighbouring blocks of equal length are summed
+ * apart and joined: a sum is moved over the n words that follow it by multiplying it with x^64n,
+ * modulo the polynomial. All tables are made once, when the program or the library is loaded, and
+ * are only read afterwards.
  */
 #include "brokers/pulsar/wire/crc32c.h"
 
@@ -13,26 +14,32 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
+#include <wmmintrin.h>
 #define HAS_INSTRUCTION 1
 #define TARGET __attribute__((target("sse4.2")))
+#define TARGET_PRODUCT __attribute__((target("sse4.2,pclmul")))
 #elif defined(__aarch64__)
 #include <arm_acle.h>
+#include <arm_neon.h>
 #include <sys/auxv.h>
 #define HAS_INSTRUCTION 1
 #define TARGET __attribute__((target("+crc")))
+#define TARGET_PRODUCT __attribute__((target("+crc+crypto")))
 #else
 #define HAS_INSTRUCTION 0
 #endif
 
 #define POLYNOMIAL UINT32_C(0x82f63b78)
 
-enum { BYTE_VALUES = 256, STREAMS = 3 };
+enum { BYTE_VALUES = 256, STREAMS = 3, BLOCK_WORDS_MAX = 256 };
 #define WORD_BYTES ((size_t)8)
-#define BLOCK_BYTES ((size_t)512)
+#define STREAMS_BYTES_MIN ((size_t)384) /* for fewer, joining costs more than it saves */
 
 static uint32_t slices[WORD_BYTES][BYTE_VALUES];
-static uint32_t moves[4][BYTE_VALUES]; /* of a sum, over BLOCK_BYTES zero bytes */
+/* x^(64n - 33) for n words: a product of two sums is short of one bit, its reduction adds 32. */
+static uint32_t factors[(STREAMS - 1) * BLOCK_WORDS_MAX + 1];
 static bool is_hardware;
+static bool has_product;
 
 static uint32_t
 add_zero_byte(uint32_t sum)
@@ -57,44 +64,29 @@ fill_slices(void)
     }
 }
 
-/* The map is linear: an entry is the sum of the images of its bits. */
-static uint32_t
-sum_images(const uint32_t *images, uint32_t bits)
+static void
+fill_factors(void)
 {
-    uint32_t sum = 0;
-    for (unsigned bit = 0; bit < 8; bit++) {
-        sum ^= (bits >> bit & 1) != 0 ? images[bit] : 0;
+    enum { COUNT = sizeof factors / sizeof factors[0] };
+    factors[1] = 1; /* x^31: the bits of a sum are in reverse */
+    for (size_t words = 2; words < COUNT; words++) {
+        factors[words] = factors[words - 1];
+        for (size_t i = 0; i < WORD_BYTES; i++) {
+            factors[words] = add_zero_byte(factors[words]);
+        }
     }
-    return sum;
 }
 
 static void
-fill_moves(void)
-{
-    uint32_t images[32];
-    for (unsigned bit = 0; bit < 32; bit++) {
-        images[bit] = UINT32_C(1) << bit;
-        for (size_t i = 0; i < BLOCK_BYTES; i++) {
-            images[bit] = add_zero_byte(images[bit]);
-        }
-    }
-    for (unsigned byte = 0; byte < 4; byte++) {
-        for (uint32_t i = 0; i < BYTE_VALUES; i++) {
-            moves[byte][i] = sum_images(images + (size_t)8 * byte, i);
-        }
-    }
-}
-
-static bool
-find_instruction(void)
+find_instructions(void)
 {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("sse4.2");
+    is_hardware = __builtin_cpu_supports("sse4.2");
+    has_product = is_hardware && __builtin_cpu_supports("pclmul");
 #elif defined(__aarch64__)
-    enum { HWCAP_CRC32_BIT = 1 << 7 };
-    return (getauxval(AT_HWCAP) & HWCAP_CRC32_BIT) != 0;
-#else
-    return false;
+    enum { HWCAP_PMULL_BIT = 1 << 4, HWCAP_CRC32_BIT = 1 << 7 };
+    is_hardware = (getauxval(AT_HWCAP) & HWCAP_CRC32_BIT) != 0;
+    has_product = is_hardware && (getauxval(AT_HWCAP) & HWCAP_PMULL_BIT) != 0;
 #endif
 }
 
@@ -102,8 +94,8 @@ __attribute__((constructor)) static void
 fill_tables(void)
 {
     fill_slices();
-    fill_moves();
-    is_hardware = find_instruction();
+    fill_factors();
+    find_instructions();
 }
 
 static inline uint64_t
@@ -144,13 +136,13 @@ lw_crc32c_is_hardware(void)
 
 #if HAS_INSTRUCTION
 
-TARGET static inline uint32_t
-add_word(uint32_t sum, uint64_t word)
+TARGET static inline uint64_t
+add_word(uint64_t sum, uint64_t word)
 {
 #if defined(__x86_64__)
-    return (uint32_t)_mm_crc32_u64(sum, word);
+    return _mm_crc32_u64(sum, word);
 #else
-    return __crc32cd(sum, word);
+    return __crc32cd((uint32_t)sum, word);
 #endif
 }
 
@@ -174,25 +166,48 @@ add_byte(uint32_t sum, uint8_t byte)
 #endif
 }
 
-static inline uint32_t
-move(uint32_t sum)
+/* Without carry. */
+TARGET_PRODUCT static inline uint64_t
+product(uint64_t sum, uint32_t factor)
 {
-    return moves[0][sum & 0xff] ^ moves[1][sum >> 8 & 0xff] ^ moves[2][sum >> 16 & 0xff] ^
-           moves[3][sum >> 24];
+#if defined(__x86_64__)
+    __m128i both = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)sum),
+                                        _mm_cvtsi64_si128((long long)factor), 0);
+    return (uint64_t)_mm_cvtsi128_si64(both);
+#else
+    return vgetq_lane_u64(vreinterpretq_u64_p128(vmull_p64((poly64_t)sum, (poly64_t)factor)),
+                          0);
+#endif
 }
 
-/* STREAMS blocks at once. */
-TARGET static uint32_t
-sum_blocks(uint32_t sum, const uint8_t *at)
+/* STREAMS blocks of so many words at once. */
+TARGET_PRODUCT static uint64_t
+sum_blocks(uint64_t sum, const uint8_t *at, size_t words)
 {
-    uint32_t second = 0;
-    uint32_t third = 0;
-    for (size_t i = 0; i < BLOCK_BYTES; i += WORD_BYTES) {
-        sum = add_word(sum, load_word(at + i));
-        second = add_word(second, load_word(at + BLOCK_BYTES + i));
-        third = add_word(third, load_word(at + 2 * BLOCK_BYTES + i));
+    const uint8_t *end = at + words * WORD_BYTES;
+    size_t block = words * WORD_BYTES;
+    uint64_t second = 0;
+    uint64_t third = 0;
+    for (; at != end; at += WORD_BYTES) {
+        sum = add_word(sum, load_word(at));
+        second = add_word(second, load_word(at + block));
+        third = add_word(third, load_word(at + 2 * block));
     }
-    return move(move(sum) ^ second) ^ third;
+    uint64_t joined = product(sum, factors[2 * words]) ^ product(second, factors[words]);
+    return add_word(0, joined) ^ third;
+}
+
+TARGET_PRODUCT static uint64_t
+sum_streams(uint64_t sum, const uint8_t **at, size_t *size)
+{
+    while (*size >= STREAMS_BYTES_MIN) {
+        size_t words = *size / WORD_BYTES / STREAMS;
+        words = words < BLOCK_WORDS_MAX ? words : BLOCK_WORDS_MAX;
+        sum = sum_blocks(sum, *at, words);
+        *at += STREAMS * words * WORD_BYTES;
+        *size -= STREAMS * words * WORD_BYTES;
+    }
+    return sum;
 }
 
 /* The last bytes, fewer than a word. */
@@ -212,22 +227,26 @@ sum_rest(uint32_t sum, const uint8_t *at, size_t size)
 }
 
 TARGET static uint32_t
-sum_by_instruction(uint32_t sum, const uint8_t *at, size_t size)
+sum_by_instruction(uint32_t begin, const uint8_t *at, size_t size)
 {
-    for (; size >= STREAMS * BLOCK_BYTES; at += STREAMS * BLOCK_BYTES) {
-        sum = sum_blocks(sum, at);
-        size -= STREAMS * BLOCK_BYTES;
+    uint64_t sum = begin;
+    if (size >= STREAMS_BYTES_MIN && has_product) {
+        sum = sum_streams(sum, &at, &size);
     }
-    for (; size >= 4 * WORD_BYTES; at += 4 * WORD_BYTES, size -= 4 * WORD_BYTES) {
+    for (; size >= 8 * WORD_BYTES; at += 8 * WORD_BYTES, size -= 8 * WORD_BYTES) {
         sum = add_word(sum, load_word(at));
         sum = add_word(sum, load_word(at + WORD_BYTES));
         sum = add_word(sum, load_word(at + 2 * WORD_BYTES));
         sum = add_word(sum, load_word(at + 3 * WORD_BYTES));
+        sum = add_word(sum, load_word(at + 4 * WORD_BYTES));
+        sum = add_word(sum, load_word(at + 5 * WORD_BYTES));
+        sum = add_word(sum, load_word(at + 6 * WORD_BYTES));
+        sum = add_word(sum, load_word(at + 7 * WORD_BYTES));
     }
     for (; size >= WORD_BYTES; at += WORD_BYTES, size -= WORD_BYTES) {
         sum = add_word(sum, load_word(at));
     }
-    return sum_rest(sum, at, size);
+    return sum_rest((uint32_t)sum, at, size);
 }
 
 #endif
