@@ -79,6 +79,7 @@ lw_pulsar_client_deinit(struct lw_pulsar_client *client)
         client->spare_blocks = block->next;
         lw_free(block);
     }
+    lw_pulsar_arrays_deinit(&client->arrays);
     lw_pulsar_tls_context_destroy(client->tls);
     lw_pulsar_auth_destroy(client->auth);
     lw_pulsar_address_deinit(&client->address);

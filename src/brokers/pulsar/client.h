@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "brokers/pulsar/address.h"
+#include "brokers/pulsar/arrays.h"
 #include "brokers/pulsar/auth.h"
 #include "brokers/pulsar/tls.h"
 #include "brokers/pulsar/wire/server_error.h"
@@ -78,6 +79,7 @@ struct lw_pulsar_client {
     uint32_t lookup_count;
     struct lw_pulsar_block *spare_blocks; /* block.c */
     uint32_t spare_count;
+    struct lw_pulsar_arrays arrays; /* of the members of batches */
     uint64_t next_request_id;
     uint64_t next_consumer_id;
     uint64_t next_producer_id;

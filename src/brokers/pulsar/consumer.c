@@ -138,8 +138,8 @@ lw_pulsar_consumer_create(struct lw_pulsar_client *client, const char *topic,
         return NULL;
     }
     consumer->client = client;
-    if (lw_pulsar_entries_init(&consumer->entries, lw_host_random(client->host)) !=
-        LW_STATUS_OK) {
+    if (lw_pulsar_entries_init(&consumer->entries, &client->arrays,
+                               lw_host_random(client->host)) != LW_STATUS_OK) {
         lw_free(consumer);
         return NULL;
     }

@@ -358,7 +358,7 @@ decompress(struct taking *taking)
         return false;
     }
     consumer->codec = consumer->codec ? consumer->codec : lw_pulsar_codec_create();
-    uint8_t *buffer = lw_alloc(size + 1);
+    uint8_t *buffer = lw_resize_array(NULL, size + 1, 1);
     if (!consumer->codec || !buffer) {
         lw_free(buffer);
         break_connection(consumer);

@@ -13,8 +13,10 @@
 enum { ENTRIES_MAX = 1 << 20, CHUNK = 128, SETS = 3, WORD = 64, REMEMBERED_MAX = 1024 };
 
 enum lw_status
-lw_pulsar_entries_init(struct lw_pulsar_entries *entries, uint64_t seed)
+lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_arrays *arrays,
+                       uint64_t seed)
 {
+    entries->arrays = arrays;
     lw_pulsar_held_init(&entries->held, seed);
     lw_list_init(&entries->remembered);
     entries->remembered_count = 0;
@@ -26,7 +28,7 @@ static void
 free_parts(struct lw_pulsar_entry *entry)
 {
     if (entry->unacked != entry->own_words) {
-        lw_free(entry->unacked);
+        lw_pulsar_arrays_give(entry->home->arrays, entry->unacked);
     }
     if (entry->chunks) {
         lw_free(entry->chunks);
@@ -37,7 +39,7 @@ static void
 end_entry(struct lw_pulsar_entry *entry, void *user)
 {
     (void)user;
-    lw_pulsar_held_remove(&entry->home->held, entry->ledger, entry->id);
+    lw_pulsar_held_remove(&entry->home->held, entry);
     free_parts(entry);
     lw_pool_give(&entry->home->pool, entry);
 }
@@ -57,12 +59,14 @@ static bool
 init_many_bits(struct lw_pulsar_entry *entry, uint32_t members)
 {
     entry->word_count = (members + WORD - 1) / WORD;
-    uint64_t *words = lw_alloc_array((size_t)entry->word_count * SETS, sizeof *words);
+    size_t set_bytes = entry->word_count * sizeof(uint64_t);
+    uint64_t *words = lw_pulsar_arrays_take(entry->home->arrays, SETS * set_bytes);
     if (!words) {
         return false;
     }
     uint32_t rest = members % WORD;
-    memset(words, 0xff, entry->word_count * sizeof *words);
+    memset(words, 0xff, set_bytes);
+    memset(words + entry->word_count, 0, (SETS - 1) * set_bytes);
     words[entry->word_count - 1] = rest == 0 ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
     entry->unacked = words;
     entry->here = words + entry->word_count;
@@ -118,7 +122,7 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
         lw_pool_give(&entries->pool, entry);
         return NULL;
     }
-    if (!lw_pulsar_held_add(&entries->held, ledger, id, entry)) {
+    if (!lw_pulsar_held_add(&entries->held, entry)) {
         free_parts(entry);
         lw_pool_give(&entries->pool, entry);
         return NULL;
@@ -153,7 +157,7 @@ leave_table(struct lw_pulsar_entry *entry)
 {
     if (entry->is_in_table) {
         entry->is_in_table = false;
-        lw_pulsar_held_remove(&entry->home->held, entry->ledger, entry->id);
+        lw_pulsar_held_remove(&entry->home->held, entry);
     }
 }
 
@@ -213,10 +217,21 @@ lw_pulsar_entry_fence(struct lw_pulsar_entry *entry)
 
 /* -- Arrivals --------------------------------------------------------------------------------------- */
 
+/* The one in the entry, unless an earlier delivery still lies there; NULL: no memory. */
 static struct lw_pulsar_arrival *
 place_for(struct lw_pulsar_entry *entry)
 {
-    return entry->first.left == 0 ? &entry->first : lw_alloc(sizeof(struct lw_pulsar_arrival));
+    return entry->first.left == 0
+               ? &entry->first
+               : lw_pulsar_arrays_take(entry->home->arrays, sizeof(struct lw_pulsar_arrival));
+}
+
+static void
+free_place(struct lw_pulsar_arrival *arrival, struct lw_pulsar_entry *entry)
+{
+    if (arrival && arrival != &entry->first) {
+        lw_pulsar_arrays_give(entry->home->arrays, arrival);
+    }
 }
 
 struct lw_pulsar_arrival *
@@ -226,12 +241,10 @@ lw_pulsar_arrival_create(struct lw_pulsar_entry *entry, struct lw_pulsar_block *
     struct lw_pulsar_arrival *arrival = place_for(entry);
     struct lw_pulsar_received *members = NULL;
     if (arrival && count > 0) {
-        members = lw_alloc_array(count, sizeof *members);
+        members = lw_pulsar_arrays_take(entry->home->arrays, count * sizeof *members);
     }
     if (!arrival || (count > 0 && !members)) {
-        if (arrival != &entry->first) {
-            lw_free(arrival);
-        }
+        free_place(arrival, entry);
         lw_free(buffer);
         return NULL;
     }
@@ -267,12 +280,10 @@ lw_pulsar_arrival_drop(struct lw_pulsar_arrival *arrival)
 {
     drop_memory(arrival);
     if (arrival->members) {
-        lw_free(arrival->members);
+        lw_pulsar_arrays_give(arrival->entry->home->arrays, arrival->members);
         arrival->members = NULL;
     }
-    if (arrival != &arrival->entry->first) {
-        lw_free(arrival);
-    }
+    free_place(arrival, arrival->entry);
 }
 
 void

@@ -21,6 +21,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "brokers/pulsar/arrays.h"
 #include "brokers/pulsar/block.h"
 #include "brokers/pulsar/held.h"
 #include "brokers/pulsar/wire/message.h"
@@ -76,6 +77,7 @@ enum { LW_PULSAR_NOT_INVALID = -1 };
 
 struct lw_pulsar_entries {
     struct lw_pool pool;
+    struct lw_pulsar_arrays *arrays;
     struct lw_pulsar_held held;
     struct lw_list remembered; /* oldest first */
     uint32_t remembered_count;
@@ -85,6 +87,7 @@ struct lw_pulsar_entry {
     void *pool_link;
     struct lw_pulsar_entries *home;
     struct lw_pulsar_consumer *consumer;
+    struct lw_pulsar_entry *held_next; /* of the same bucket */
     uint64_t ledger;
     uint64_t id;
     int32_t partition;
@@ -112,7 +115,10 @@ struct lw_pulsar_entry {
     struct lw_pulsar_arrival first;
 };
 
-enum lw_status lw_pulsar_entries_init(struct lw_pulsar_entries *entries, uint64_t seed);
+/* Arrays come from `arrays`, which outlive the entries. */
+LW_MUST_USE enum lw_status
+lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_arrays *arrays,
+                       uint64_t seed);
 void lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries);
 
 /* Makes one with all bits of its members unacknowledged and none here, in the table. NULL: no

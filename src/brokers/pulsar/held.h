@@ -2,8 +2,9 @@
 /*
  * The table of the entries that a consumer must know again when the broker sends them once more:
  * what waits here, what the dispatcher holds, what is acknowledged and not yet confirmed. From
- * (ledger, entry) to the entry; open addressing, at most three quarters full, removal shifts the
- * followers back. The entries are the consumer's. Loop thread.
+ * (ledger, entry) to the entry; a bucket is a chain through the entries (`held_next`), at most
+ * half as many of them as there are buckets, so that to remove one moves no other. The hash is
+ * seeded. The entries are the consumer's. Loop thread.
  */
 #ifndef LW_BROKERS_PULSAR_HELD_H
 #define LW_BROKERS_PULSAR_HELD_H
@@ -14,34 +15,23 @@
 
 struct lw_pulsar_entry;
 
-struct lw_pulsar_held_slot {
-    uint64_t ledger;
-    uint64_t id;                   /* of the entry in its ledger */
-    struct lw_pulsar_entry *entry; /* NULL: free */
-};
-
 struct lw_pulsar_held {
-    struct lw_pulsar_held_slot *slots;
+    struct lw_pulsar_entry **buckets;
     size_t capacity; /* a power of two, or 0 */
     size_t count;
     uint64_t seed;
-    struct {
-        uint64_t ledger;
-        uint64_t id;
-        size_t at;
-    } miss; /* where the last one that was not found would be */
 };
 
 void lw_pulsar_held_init(struct lw_pulsar_held *held, uint64_t seed);
 void lw_pulsar_held_deinit(struct lw_pulsar_held *held);
 /* NULL: not there. */
 struct lw_pulsar_entry *
-lw_pulsar_held_find(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id);
-/* It is not there yet. False without memory. */
-bool lw_pulsar_held_add(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id,
-                        struct lw_pulsar_entry *entry);
-void lw_pulsar_held_remove(struct lw_pulsar_held *held, uint64_t ledger, uint64_t id);
-/* Calls fn for each; fn may remove the one it was given, and may be given one twice. */
+lw_pulsar_held_find(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id);
+/* None of its ledger and id is there yet. False without memory. */
+bool lw_pulsar_held_add(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry);
+/* It is there. */
+void lw_pulsar_held_remove(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry);
+/* Calls fn for each; fn may remove the one it was given, and no other. */
 void lw_pulsar_held_each(struct lw_pulsar_held *held,
                          void (*fn)(struct lw_pulsar_entry *entry, void *user), void *user);
 

@@ -10,6 +10,7 @@
 #include "brokers/pulsar/nacks.h"
 
 struct table {
+    struct lw_pulsar_arrays arrays;
     struct lw_pulsar_entries entries;
     struct lw_pulsar_acks acks;
     struct lw_pulsar_nacks nacks;
@@ -23,7 +24,7 @@ set_up(void **state)
 {
     (void)state;
     table.live = lw_alloc_live();
-    assert_int_equal(lw_pulsar_entries_init(&table.entries, 7), LW_STATUS_OK);
+    assert_int_equal(lw_pulsar_entries_init(&table.entries, &table.arrays, 7), LW_STATUS_OK);
     lw_pulsar_acks_init(&table.acks);
     lw_pulsar_nacks_init(&table.nacks);
     return 0;
@@ -36,6 +37,7 @@ tear_down(void **state)
     lw_pulsar_acks_deinit(&table.acks);
     lw_pulsar_nacks_deinit(&table.nacks);
     lw_pulsar_entries_deinit(&table.entries);
+    lw_pulsar_arrays_deinit(&table.arrays);
     assert_int_equal(lw_alloc_live(), table.live);
     return 0;
 }
