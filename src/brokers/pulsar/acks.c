@@ -6,6 +6,7 @@
 #include "brokers/pulsar/acks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -32,30 +33,6 @@ lw_pulsar_acks_deinit(struct lw_pulsar_acks *acks)
 {
     lw_free(acks->buffer);
     acks->buffer = NULL;
-}
-
-static void
-push(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
-{
-    entry->ack_state = LW_PULSAR_ACK_PENDING;
-    lw_list_push(&acks->pending, &entry->ack_link);
-    bool ascends = entry->ledger > acks->last_ledger ||
-                   (entry->ledger == acks->last_ledger && entry->id > acks->last_id);
-    acks->is_sorted &= ascends || acks->pending_count == 0;
-    acks->last_ledger = entry->ledger;
-    acks->last_id = entry->id;
-    acks->pending_count++;
-}
-
-void
-lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
-{
-    if (entry->ack_state == LW_PULSAR_ACK_SENT) {
-        entry->is_ack_again = true;
-    } else if (entry->ack_state == LW_PULSAR_ACK_NONE) {
-        lw_pulsar_entry_forget(entry);
-        push(acks, entry);
-    }
 }
 
 /* -- Order ---------------------------------------------------------------------------------------------- */
@@ -124,7 +101,7 @@ put_number(uint8_t *at, uint8_t key, uint64_t value)
 }
 
 /* There is room: the caller looked. The size comes last, since it takes one byte without a set. */
-LW_INLINE void
+static void
 put_plain(struct lw_proto_writer *writer, uint64_t ledger, uint64_t id, int32_t partition)
 {
     uint8_t *begin = writer->data + writer->size;
@@ -134,6 +111,43 @@ put_plain(struct lw_proto_writer *writer, uint64_t ledger, uint64_t id, int32_t 
         at = put_number(at, KEY_PARTITION, (uint32_t)partition);
     }
     begin[0] = KEY_ID;
+    begin[1] = (uint8_t)(at - begin - 2);
+    writer->size += (size_t)(at - begin);
+}
+
+/* How ids of a ledger begin, up to the key of the entry; kept from one id to the next. */
+struct prefix {
+    uint64_t ledger;
+    uint8_t bytes[16];
+    size_t size; /* 0: none yet */
+};
+
+static void
+make_prefix(struct prefix *prefix, uint64_t ledger)
+{
+    uint8_t *at = put_number(prefix->bytes + 2, KEY_LEDGER, ledger);
+    prefix->bytes[0] = KEY_ID;
+    *at++ = KEY_ENTRY;
+    prefix->size = (size_t)(at - prefix->bytes);
+    prefix->ledger = ledger;
+}
+
+/* The same as put_plain, of an entry that is one message of a topic without partitions. */
+LW_INLINE void
+put_single(struct lw_proto_writer *writer, struct prefix *prefix,
+           const struct lw_pulsar_entry *entry)
+{
+    if (__builtin_expect(prefix->ledger != entry->ledger || prefix->size == 0, 0)) {
+        make_prefix(prefix, entry->ledger);
+    }
+    uint8_t *begin = writer->data + writer->size;
+    memcpy(begin, prefix->bytes, sizeof prefix->bytes);
+    uint8_t *at = begin + prefix->size;
+    uint64_t id = entry->id;
+    for (; id >= 0x80; id >>= 7) {
+        *at++ = (uint8_t)(id | 0x80);
+    }
+    *at++ = (uint8_t)id;
     begin[1] = (uint8_t)(at - begin - 2);
     writer->size += (size_t)(at - begin);
 }
@@ -176,6 +190,14 @@ bytes_for(const struct lw_pulsar_entry *entry)
 
 /* -- Groups --------------------------------------------------------------------------------------------- */
 
+/* One id and no more to say: it takes ID_BYTES at most. */
+LW_INLINE bool
+is_single(const struct lw_pulsar_entry *entry)
+{
+    return entry->batch_size == 0 && entry->chunk_count == 0 && entry->partition < 0 &&
+           entry->validation == LW_PULSAR_NOT_INVALID;
+}
+
 /* Whether it may join a group of so many ids and bytes. */
 static bool
 fits(const struct lw_pulsar_entry *entry, uint32_t ids, size_t bytes)
@@ -185,14 +207,21 @@ fits(const struct lw_pulsar_entry *entry, uint32_t ids, size_t bytes)
                         bytes + bytes_for(entry) <= LW_PULSAR_ACK_BYTES_MAX);
 }
 
+/* The first `count` of the pending ones, which end before `end`, become the group. */
 static void
-move(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry, struct lw_list *group)
+move(struct lw_pulsar_acks *acks, struct lw_list *end, uint32_t count, struct lw_list *group)
 {
-    lw_list_remove(&entry->ack_link);
-    lw_list_push(group, &entry->ack_link);
-    entry->ack_state = LW_PULSAR_ACK_SENT;
-    acks->pending_count--;
-    acks->sent_count++;
+    struct lw_list *pending = &acks->pending;
+    struct lw_list *first = pending->next;
+    struct lw_list *last = end->prev;
+    pending->next = end;
+    end->prev = pending;
+    group->next = first;
+    first->prev = group;
+    group->prev = last;
+    last->next = group;
+    acks->pending_count -= count;
+    acks->sent_count += count;
 }
 
 bool
@@ -211,17 +240,25 @@ lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
         sort_pending(acks);
     }
     struct lw_proto_writer writer = lw_proto_writer_of(acks->buffer, LW_PULSAR_ACK_BYTES_MAX);
-    while (validation == LW_PULSAR_NOT_INVALID && acks->pending_count > 0) {
-        struct lw_pulsar_entry *entry = LW_CONTAINER(lw_list_first(&acks->pending),
-                                                     struct lw_pulsar_entry, ack_link);
-        if (!fits(entry, ids, writer.size)) {
+    struct prefix prefix = { .size = 0 };
+    struct lw_list *at = acks->pending.next;
+    uint32_t count = 0;
+    for (; validation == LW_PULSAR_NOT_INVALID && at != &acks->pending; at = at->next) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
+        if (is_single(entry) && ids < LW_PULSAR_ACK_IDS_MAX &&
+            writer.size <= LW_PULSAR_ACK_BYTES_MAX - ID_BYTES) {
+            put_single(&writer, &prefix, entry);
+        } else if (fits(entry, ids, writer.size)) {
+            put_ids(&writer, entry);
+        } else {
             break;
         }
-        put_ids(&writer, entry);
         validation = entry->validation;
         ids += entry->chunk_count + 1;
-        move(acks, entry, group);
+        entry->ack_state = LW_PULSAR_ACK_SENT;
+        count++;
     }
+    move(acks, at, count, group);
     acks->is_sorted |= acks->pending_count == 0;
     *ret_ids = (struct lw_pulsar_list){
         .at = writer.data, .size = writer.size, .id = FIELD_IDS, .is_dense = 1, .count = ids
@@ -233,19 +270,23 @@ lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
 void
 lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group)
 {
-    for (struct lw_list *link; (link = lw_list_pop(group)) != NULL;) {
-        struct lw_pulsar_entry *entry = LW_CONTAINER(link, struct lw_pulsar_entry, ack_link);
+    struct lw_list *next = group->next;
+    for (struct lw_list *at = next; at != group; at = next) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
+        next = at->next;
+        lw_list_init(at); /* out of the group, which is empty at the end */
         entry->ack_state = LW_PULSAR_ACK_NONE;
         acks->sent_count--;
         if (entry->is_ack_again) {
             entry->is_ack_again = false;
-            push(acks, entry);
+            lw_pulsar_acks_push(acks, entry);
         } else if (entry->is_copy_due && !entry->is_fenced) {
             lw_pulsar_entry_remember(entry); /* it may have been read before the ack came */
         } else {
             lw_pulsar_entry_tidy(entry);
         }
     }
+    lw_list_init(group);
 }
 
 void
@@ -259,7 +300,7 @@ lw_pulsar_acks_return(struct lw_pulsar_acks *acks, struct lw_list *group)
             entry->ack_state = LW_PULSAR_ACK_NONE;
             lw_pulsar_entry_tidy(entry);
         } else {
-            push(acks, entry);
+            lw_pulsar_acks_push(acks, entry);
         }
     }
 }

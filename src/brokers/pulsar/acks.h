@@ -26,7 +26,9 @@ struct lw_pulsar_acks {
 void lw_pulsar_acks_init(struct lw_pulsar_acks *acks);
 /* The entries are the caller's. */
 void lw_pulsar_acks_deinit(struct lw_pulsar_acks *acks);
-void lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry);
+/* For one whose ack is under way: another one follows it. */
+static inline void
+lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry);
 /*
  * Moves the next ones to `group` (initialised, empty) and gives their ids, which live until the
  * next call. One that carries a validation error goes alone. False: none are pending, or no memory.
@@ -37,4 +39,30 @@ bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
 void lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group);
 /* It will not come any more: all of the group is pending again. */
 void lw_pulsar_acks_return(struct lw_pulsar_acks *acks, struct lw_list *group);
+
+/* The entry, which is in no list, becomes pending. */
+static inline void
+lw_pulsar_acks_push(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
+{
+    entry->ack_state = LW_PULSAR_ACK_PENDING;
+    lw_list_push(&acks->pending, &entry->ack_link);
+    bool ascends = entry->ledger > acks->last_ledger ||
+                   (entry->ledger == acks->last_ledger && entry->id > acks->last_id);
+    acks->is_sorted &= ascends || acks->pending_count == 0;
+    acks->last_ledger = entry->ledger;
+    acks->last_id = entry->id;
+    acks->pending_count++;
+}
+
+static inline void
+lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
+{
+    if (__builtin_expect(entry->ack_state == LW_PULSAR_ACK_NONE, 1)) {
+        lw_pulsar_entry_forget(entry);
+        lw_pulsar_acks_push(acks, entry);
+    } else if (entry->ack_state == LW_PULSAR_ACK_SENT) {
+        entry->is_ack_again = true;
+    }
+}
+
 #endif

@@ -320,9 +320,8 @@ take_greeting(struct lw_pulsar_connection *connection, const struct lw_pulsar_co
     }
 }
 
-void
-lw_pulsar_connection_take(struct lw_pulsar_connection *connection, struct lw_bytes bytes,
-                          struct lw_bytes rest)
+static void
+take_any(struct lw_pulsar_connection *connection, struct lw_bytes bytes, struct lw_bytes rest)
 {
     struct lw_pulsar_command command;
     enum lw_pulsar_fault fault = lw_pulsar_command_decode(bytes, &command);
@@ -341,5 +340,19 @@ lw_pulsar_connection_take(struct lw_pulsar_connection *connection, struct lw_byt
         take_greeting(connection, &command);
     } else {
         lw_pulsar_connection_break(connection, "it spoke before it was greeted");
+    }
+}
+
+void
+lw_pulsar_connection_take(struct lw_pulsar_connection *connection, struct lw_bytes bytes,
+                          struct lw_bytes rest)
+{
+    struct lw_pulsar_message message;
+    if (connection->state == LW_PULSAR_READY &&
+        lw_pulsar_message_decode_usual(bytes, &message)) {
+        connection->has_heard = true;
+        give_message(connection, &message, rest);
+    } else {
+        take_any(connection, bytes, rest);
     }
 }

@@ -360,18 +360,16 @@ lw_pulsar_consumer_is_ready(const struct lw_pulsar_consumer *consumer)
 }
 
 /* The next one that is still ours; NULL: none. */
-static struct lw_pulsar_received *
-take_next(struct lw_pulsar_consumer *consumer, uint64_t *ret_bytes)
+LW_INLINE struct lw_pulsar_received *
+take_next(struct lw_pulsar_consumer *consumer)
 {
     struct lw_queue_node *node;
     while ((node = lw_queue_pop(&consumer->queue)) != NULL) {
         struct lw_pulsar_received *member = LW_CONTAINER(node, struct lw_pulsar_received, node);
-        bool is_ours = !member->arrival->entry->is_fenced;
-        *ret_bytes = member->key.size + member->value.size;
-        lw_pulsar_permits_unqueue(&consumer->permits, *ret_bytes, is_ours);
-        if (__builtin_expect(is_ours, 1)) {
+        if (__builtin_expect(!member->arrival->entry->is_fenced, 1)) {
             return member;
         }
+        lw_pulsar_permits_unqueue(&consumer->permits, 1, member->key.size + member->value.size);
         lw_pulsar_received_end(member); /* its entry was timed out: it comes again */
     }
     return NULL;
@@ -381,19 +379,26 @@ size_t
 lw_pulsar_consumer_receive(struct lw_pulsar_consumer *consumer, struct lw_message *const out[],
                            size_t n, uint64_t *bytes)
 {
+    bool is_watched = consumer->options->ack_timeout_ns > 0;
+    uint32_t slot = consumer->slot;
     size_t count = 0;
     uint64_t size = 0;
-    while (count < n && (count == 0 || *bytes > 0) && !consumer->is_paused) {
-        struct lw_pulsar_received *member = take_next(consumer, &size);
+    if (consumer->is_paused) {
+        return 0;
+    }
+    while (count < n && (count == 0 || size < *bytes)) {
+        struct lw_pulsar_received *member = take_next(consumer);
         if (!member) {
             break;
         }
-        lw_pulsar_received_fill(member, consumer->slot, out[count++]);
-        *bytes -= size < *bytes ? size : *bytes;
-        if (consumer->options->ack_timeout_ns > 0) {
+        size += member->key.size + member->value.size;
+        lw_pulsar_received_fill(member, slot, out[count++]);
+        if (is_watched) {
             lw_pulsar_consumer_watch(consumer, member->arrival->entry);
         }
     }
+    *bytes -= size < *bytes ? size : *bytes;
+    lw_pulsar_permits_take(&consumer->permits, (uint32_t)count, size);
     return count;
 }
 

@@ -15,8 +15,9 @@ void
 lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer)
 {
     struct lw_host *host = consumer->client->host;
-    if (consumer->acks.pending_count >= consumer->options->ack_group_max ||
-        consumer->options->ack_group_ns == 0) {
+    if (__builtin_expect(consumer->acks.pending_count >= consumer->options->ack_group_max ||
+                             consumer->options->ack_group_ns == 0,
+                         0)) {
         lw_host_defer(host, &consumer->ack_flush);
     } else if (!lw_timer_is_armed(&consumer->ack_timer)) {
         lw_timers_arm(&host->timers, &consumer->ack_timer,
@@ -233,49 +234,70 @@ lw_pulsar_consumer_on_ack_deferred(struct lw_deferred *deferred)
 
 /* -- Settling -------------------------------------------------------------------------------------- */
 
-/* A nacked one may be acknowledged after all; what was settled else, or is not ours, may not. */
+/* One that waits for its negative ack may be acknowledged after all; what was settled else may not. */
 static bool
-may_ack(struct lw_pulsar_consumer *consumer, struct lw_pulsar_received *member)
+takes_back_nack(struct lw_pulsar_consumer *consumer, struct lw_pulsar_received *member)
 {
     struct lw_pulsar_entry *entry = member->arrival->entry;
     uint32_t bit = lw_pulsar_received_bit(member);
-    if (entry->is_fenced) {
+    if (member->state != LW_PULSAR_SETTLED || !lw_pulsar_bit_is_set(entry->nacked, bit)) {
         return false;
     }
-    if (member->state == LW_PULSAR_SETTLED && lw_pulsar_bit_is_set(entry->nacked, bit)) {
-        lw_pulsar_bit_clear(entry->nacked, bit);
-        uint64_t left = 0;
-        for (uint32_t i = 0; i < entry->word_count; i++) {
-            left |= entry->nacked[i];
-        }
-        if (left == 0) {
-            lw_pulsar_nacks_remove(&consumer->nacks, entry);
-        }
+    lw_pulsar_bit_clear(entry->nacked, bit);
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < entry->word_count; i++) {
+        left |= entry->nacked[i];
+    }
+    if (left == 0) {
+        lw_pulsar_nacks_remove(&consumer->nacks, entry);
+    }
+    return true;
+}
+
+/* True: the entry is to be acknowledged now. */
+__attribute__((noinline)) static bool
+settle_member(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry, uint32_t bit)
+{
+    lw_pulsar_bit_clear(entry->unacked, bit);
+    lw_pulsar_bit_clear(entry->here, bit);
+    if (!lw_pulsar_entry_has_here(entry)) {
+        lw_pulsar_entry_unwatch(entry);
+    }
+    if (!lw_pulsar_entry_has_unacked(entry) || consumer->options->acks_batch_index) {
         return true;
     }
-    return member->state == LW_PULSAR_HELD;
+    if (entry->ack_state == LW_PULSAR_ACK_NONE) {
+        lw_pulsar_entry_remember(entry);
+    }
+    return false;
+}
+
+LW_INLINE bool
+settle_single(struct lw_pulsar_entry *entry)
+{
+    entry->unacked[0] = 0;
+    entry->here[0] = 0;
+    lw_pulsar_entry_unwatch(entry);
+    return true;
 }
 
 void
 lw_pulsar_consumer_ack(struct lw_pulsar_consumer *consumer, const struct lw_message *message)
 {
     struct lw_pulsar_received *member = message->owner;
-    if (!may_ack(consumer, member)) {
+    struct lw_pulsar_entry *entry = member->arrival->entry;
+    if (entry->is_fenced || (__builtin_expect(member->state != LW_PULSAR_HELD, 0) &&
+                             !takes_back_nack(consumer, member))) {
         return;
     }
-    struct lw_pulsar_entry *entry = member->arrival->entry;
-    uint32_t bit = lw_pulsar_received_bit(member);
     member->state = LW_PULSAR_SETTLED;
-    lw_pulsar_bit_clear(entry->unacked, bit);
-    lw_pulsar_bit_clear(entry->here, bit);
-    if (!lw_pulsar_entry_has_here(entry)) {
-        lw_list_remove(&entry->timeout_link);
-    }
-    bool is_whole = !lw_pulsar_entry_has_unacked(entry);
-    if (is_whole || consumer->options->acks_batch_index) {
+    if (entry->batch_size == 0
+            ? settle_single(entry)
+            : settle_member(consumer, entry, lw_pulsar_received_bit(member))) {
         lw_pulsar_acks_add(&consumer->acks, entry);
-        lw_pulsar_consumer_plan_acks(consumer);
-    } else if (entry->ack_state == LW_PULSAR_ACK_NONE) {
-        lw_pulsar_entry_remember(entry);
+        if (consumer->acks.pending_count >= consumer->options->ack_group_max ||
+            !lw_timer_is_armed(&consumer->ack_timer)) {
+            lw_pulsar_consumer_plan_acks(consumer);
+        }
     }
 }

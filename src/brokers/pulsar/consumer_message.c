@@ -139,44 +139,36 @@ tell_ready(struct lw_pulsar_consumer *consumer, bool was_empty)
     }
 }
 
-/* The memory of `taking` goes to the arrival. NULL: none left, the connection is closed. */
-static struct lw_pulsar_arrival *
-arrive(struct taking *taking, struct lw_pulsar_entry *entry, uint32_t members)
+/* A message of its own entry, which is not known yet; `buffer` goes to it. NULL: no memory. */
+static struct lw_pulsar_entry *
+take_single(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+            const struct lw_pulsar_metadata *metadata, struct lw_bytes body,
+            struct lw_pulsar_block *block, uint8_t *buffer)
 {
-    struct lw_pulsar_arrival *arrival = lw_pulsar_arrival_create(entry, taking->block,
-                                                                 taking->buffer, members);
-    taking->buffer = NULL;
-    if (!arrival) {
-        lw_pulsar_entry_tidy(entry);
-        break_connection(taking->consumer);
+    bool was_empty = consumer->queue.first == NULL;
+    struct lw_pulsar_received *member = lw_pulsar_single_create(
+        &consumer->entries, message->message_id.ledger, message->message_id.entry, block,
+        buffer);
+    if (__builtin_expect(!member, 0)) {
+        break_connection(consumer);
         return NULL;
     }
-    arrival->publish_time = taking->metadata->publish_time;
-    arrival->redeliveries = taking->message->redelivery_count;
-    return arrival;
-}
-
-static void
-take_single(struct taking *taking, struct lw_pulsar_entry *entry)
-{
-    const struct lw_pulsar_metadata *metadata = taking->metadata;
-    struct lw_pulsar_consumer *consumer = taking->consumer;
-    bool was_empty = consumer->queue.first == NULL;
-    struct lw_pulsar_arrival *arrival = arrive(taking, entry, 0);
-    if (!arrival) {
-        return;
-    }
-    struct lw_pulsar_received *member = &arrival->single;
-    lw_pulsar_received_begin(member, arrival, -1);
+    struct lw_pulsar_arrival *arrival = member->arrival;
+    struct lw_pulsar_entry *entry = arrival->entry;
+    entry->consumer = consumer;
+    entry->partition = message->message_id.partition;
+    arrival->publish_time = metadata->publish_time;
+    arrival->redeliveries = message->redelivery_count;
     set_key(member, metadata->partition_key, metadata->is_key_b64,
             metadata->null_partition_key);
     member->ordering_key = metadata->ordering_key;
-    member->value = metadata->null_value ? (struct lw_bytes){ NULL, 0 } : taking->body;
+    member->value = metadata->null_value ? (struct lw_bytes){ NULL, 0 } : body;
     member->schema_version = metadata->schema_version;
     member->properties = metadata->properties;
     member->event_time = metadata->event_time;
     enqueue(consumer, member);
     tell_ready(consumer, was_empty);
+    return entry;
 }
 
 /* -- Batches --------------------------------------------------------------------------------------- */
@@ -274,6 +266,23 @@ end_empty(struct lw_pulsar_consumer *consumer, struct lw_pulsar_entry *entry)
         lw_pulsar_consumer_plan_acks(consumer);
     }
     lw_pulsar_entry_tidy(entry);
+}
+
+/* The memory of `taking` goes to the arrival. NULL: none left, the connection is closed. */
+static struct lw_pulsar_arrival *
+arrive(struct taking *taking, struct lw_pulsar_entry *entry, uint32_t members)
+{
+    struct lw_pulsar_arrival *arrival = lw_pulsar_arrival_create(entry, taking->block,
+                                                                 taking->buffer, members);
+    taking->buffer = NULL;
+    if (!arrival) {
+        lw_pulsar_entry_tidy(entry);
+        break_connection(taking->consumer);
+        return NULL;
+    }
+    arrival->publish_time = taking->metadata->publish_time;
+    arrival->redeliveries = taking->message->redelivery_count;
+    return arrival;
 }
 
 static void
@@ -380,7 +389,6 @@ static void
 take_body(struct taking *taking, struct lw_pulsar_entry *entry,
           struct lw_pulsar_chunked *chunked)
 {
-    struct lw_pulsar_consumer *consumer = taking->consumer;
     if (taking->metadata->compression != LW_PULSAR_COMPRESSION_NONE && !decompress(taking)) {
         return;
     }
@@ -388,17 +396,14 @@ take_body(struct taking *taking, struct lw_pulsar_entry *entry,
         take_batch(taking, entry);
         return;
     }
-    entry = make_entry(consumer, &taking->message->message_id, 0);
-    if (!entry) {
-        break_connection(consumer);
-        return;
-    }
-    if (chunked) {
+    entry = take_single(taking->consumer, taking->message, taking->metadata, taking->body,
+                        taking->block, taking->buffer);
+    taking->buffer = NULL;
+    if (entry && chunked) {
         entry->chunks = chunked->ids;
         entry->chunk_count = chunked->count - 1;
         chunked->ids = NULL;
     }
-    take_single(taking, entry);
 }
 
 /* A copy of a single message, or of a batch of which no member can be new. */
@@ -502,16 +507,10 @@ take_chunk(struct taking *taking)
 
 /* -- Charging -------------------------------------------------------------------------------------- */
 
-/* What the broker took from the permits: the members that were not acknowledged. */
+/* Of a batch of which members are acknowledged already. */
 static uint32_t
-charge_of(const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_list *set)
+count_left(uint32_t count, const struct lw_pulsar_list *set)
 {
-    uint32_t count = metadata->num_messages_in_batch > 0
-                         ? (uint32_t)metadata->num_messages_in_batch
-                         : 1;
-    if (__builtin_expect(set->count == 0, 1)) {
-        return count;
-    }
     struct lw_pulsar_walk walk = lw_pulsar_list_walk(set);
     uint32_t left = 0;
     uint64_t word;
@@ -520,6 +519,16 @@ charge_of(const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_list
         left += (uint32_t)__builtin_popcountll(word & mask);
     }
     return left;
+}
+
+/* What the broker took from the permits: the members that were not acknowledged. */
+LW_INLINE uint32_t
+charge_of(const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_list *set)
+{
+    uint32_t count = metadata->num_messages_in_batch > 0
+                         ? (uint32_t)metadata->num_messages_in_batch
+                         : 1;
+    return __builtin_expect(set->count == 0, 1) ? count : count_left(count, set);
 }
 
 /*
@@ -562,23 +571,41 @@ is_stale(const struct lw_pulsar_consumer *consumer, const struct lw_pulsar_messa
     return consumer->is_seeking || (has_epoch && message->consumer_epoch < consumer->epoch);
 }
 
-static void
-take(struct taking *taking)
+/* Whatever is not one plain message of an entry that is not known. */
+__attribute__((noinline)) static void
+take_other(struct taking *taking, struct lw_pulsar_entry *entry)
 {
     struct lw_pulsar_consumer *consumer = taking->consumer;
-    const struct lw_pulsar_message_id *id = &taking->message->message_id;
-    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
-                                                        id->entry);
-    if (__builtin_expect(taking->metadata->encryption_keys.count > 0, 0)) {
+    if (taking->metadata->encryption_keys.count > 0) {
         discard(consumer, taking->message, LW_PULSAR_INVALID_DECRYPTION, "it is encrypted");
-    } else if (__builtin_expect(lw_pulsar_metadata_is_chunk(taking->metadata), 0)) {
+    } else if (lw_pulsar_metadata_is_chunk(taking->metadata)) {
         take_chunk(taking);
-    } else if (__builtin_expect(is_copy(taking, entry), 0)) {
+    } else if (is_copy(taking, entry)) {
         drop_copy(consumer, entry);
     } else {
         take_body(taking, entry, NULL);
     }
     lw_free(taking->buffer);
+}
+
+LW_INLINE void
+take(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+     const struct lw_pulsar_metadata *metadata, struct lw_bytes body,
+     struct lw_pulsar_block *block)
+{
+    const struct lw_pulsar_message_id *id = &message->message_id;
+    uint32_t queued = consumer->permits.queued;
+    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
+                                                        id->entry);
+    if (!entry && (metadata->has & LW_PULSAR_METADATA_HAS_MORE_TO_DO) == 0) {
+        (void)take_single(consumer, message, metadata, body, block, NULL);
+    } else {
+        struct taking taking = { consumer, message, block, metadata, body, NULL };
+        take_other(&taking, entry);
+    }
+    if (__builtin_expect(consumer->permits.queued == queued, 0)) {
+        lw_pulsar_consumer_flow(consumer); /* its permits brought nothing */
+    }
 }
 
 void
@@ -613,10 +640,5 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
     if (__builtin_expect(!consumer->is_begun, 0)) {
         lw_pulsar_consumer_begin(consumer); /* brokers that do not tell who is active */
     }
-    struct taking taking = { consumer, message, block, &metadata, payload.body, NULL };
-    uint32_t queued = consumer->permits.queued;
-    take(&taking);
-    if (__builtin_expect(consumer->permits.queued == queued, 0)) {
-        lw_pulsar_consumer_flow(consumer); /* its permits brought nothing */
-    }
+    take(consumer, message, &metadata, payload.body, block);
 }

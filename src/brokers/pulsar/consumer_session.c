@@ -20,8 +20,7 @@ lw_pulsar_consumer_clear_queue(struct lw_pulsar_consumer *consumer)
 {
     for (struct lw_queue_node *node; (node = lw_queue_pop(&consumer->queue)) != NULL;) {
         struct lw_pulsar_received *member = LW_CONTAINER(node, struct lw_pulsar_received, node);
-        lw_pulsar_permits_unqueue(&consumer->permits, member->key.size + member->value.size,
-                                  false);
+        lw_pulsar_permits_unqueue(&consumer->permits, 1, member->key.size + member->value.size);
         lw_pulsar_received_end(member);
     }
 }

@@ -24,7 +24,7 @@ lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_array
                         NULL, NULL);
 }
 
-static void
+LW_INLINE void
 free_parts(struct lw_pulsar_entry *entry)
 {
     if (entry->unacked != entry->own_words) {
@@ -55,12 +55,14 @@ lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries)
 /* -- Entries -------------------------------------------------------------------------------------- */
 
 /* All members up to the size, in as many words as it takes. */
-static bool
+__attribute__((noinline)) static bool
 init_many_bits(struct lw_pulsar_entry *entry, uint32_t members)
 {
     entry->word_count = (members + WORD - 1) / WORD;
     size_t set_bytes = entry->word_count * sizeof(uint64_t);
-    uint64_t *words = lw_pulsar_arrays_take(entry->home->arrays, SETS * set_bytes);
+    uint64_t *words = SETS * set_bytes <= sizeof entry->own_words
+                          ? entry->own_words
+                          : lw_pulsar_arrays_take(entry->home->arrays, SETS * set_bytes);
     if (!words) {
         return false;
     }
@@ -74,36 +76,28 @@ init_many_bits(struct lw_pulsar_entry *entry, uint32_t members)
     return true;
 }
 
-LW_INLINE bool
-init_bits(struct lw_pulsar_entry *entry, uint32_t members)
+LW_INLINE void
+init_few_bits(struct lw_pulsar_entry *entry, uint64_t all)
 {
-    if (__builtin_expect(members > WORD, 0)) {
-        return init_many_bits(entry, members);
-    }
     entry->word_count = 1;
     entry->unacked = entry->own_words;
     entry->here = entry->own_words + 1;
     entry->nacked = entry->own_words + 2;
-    entry->own_words[0] = UINT64_MAX >> (WORD - members);
+    entry->own_words[0] = all;
     entry->own_words[1] = 0;
     entry->own_words[2] = 0;
-    return true;
 }
 
-struct lw_pulsar_entry *
-lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
-                       int32_t batch_size)
+/* All but what follows from its members. */
+LW_INLINE void
+init_entry(struct lw_pulsar_entry *entry, struct lw_pulsar_entries *home, uint64_t ledger,
+           uint64_t id)
 {
-    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
-    if (!entry) {
-        return NULL;
-    }
-    entry->home = entries;
+    entry->home = home;
     entry->consumer = NULL;
     entry->ledger = ledger;
     entry->id = id;
     entry->partition = -1;
-    entry->batch_size = batch_size;
     entry->left = 0;
     entry->validation = LW_PULSAR_NOT_INVALID;
     entry->ack_state = LW_PULSAR_ACK_NONE;
@@ -118,7 +112,21 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
     entry->first.left = 0;
     lw_list_init(&entry->ack_link);
     lw_list_init(&entry->timeout_link);
-    if (!init_bits(entry, batch_size > 0 ? (uint32_t)batch_size : 1)) {
+}
+
+struct lw_pulsar_entry *
+lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
+                       int32_t batch_size)
+{
+    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
+    if (!entry) {
+        return NULL;
+    }
+    init_entry(entry, entries, ledger, id);
+    entry->batch_size = batch_size;
+    if (batch_size <= WORD) {
+        init_few_bits(entry, UINT64_MAX >> (WORD - (batch_size > 0 ? batch_size : 1)));
+    } else if (!init_many_bits(entry, (uint32_t)batch_size)) {
         lw_pool_give(&entries->pool, entry);
         return NULL;
     }
@@ -152,7 +160,7 @@ lw_pulsar_entry_has_here(const struct lw_pulsar_entry *entry)
     return has_bits(entry->here, entry->word_count);
 }
 
-static void
+LW_INLINE void
 leave_table(struct lw_pulsar_entry *entry)
 {
     if (entry->is_in_table) {
@@ -173,16 +181,6 @@ lw_pulsar_entry_tidy(struct lw_pulsar_entry *entry)
     if (!entry->is_in_table && entry->left == 0) {
         free_parts(entry);
         lw_pool_give(&entry->home->pool, entry);
-    }
-}
-
-void
-lw_pulsar_entry_forget(struct lw_pulsar_entry *entry)
-{
-    if (entry->is_remembered) {
-        entry->is_remembered = false;
-        entry->home->remembered_count--;
-        lw_list_remove(&entry->ack_link);
     }
 }
 
@@ -234,6 +232,23 @@ free_place(struct lw_pulsar_arrival *arrival, struct lw_pulsar_entry *entry)
     }
 }
 
+LW_INLINE void
+init_arrival(struct lw_pulsar_arrival *arrival, struct lw_pulsar_entry *entry,
+             struct lw_pulsar_block *block, uint8_t *buffer, struct lw_pulsar_received *members)
+{
+    arrival->entry = entry;
+    arrival->block = block;
+    arrival->buffer = buffer;
+    arrival->members = members;
+    arrival->publish_time = 0;
+    arrival->redeliveries = 0;
+    arrival->left = 0;
+    arrival->pins = 0;
+    if (block) {
+        lw_pulsar_block_hold(block);
+    }
+}
+
 struct lw_pulsar_arrival *
 lw_pulsar_arrival_create(struct lw_pulsar_entry *entry, struct lw_pulsar_block *block,
                          uint8_t *buffer, uint32_t count)
@@ -248,21 +263,11 @@ lw_pulsar_arrival_create(struct lw_pulsar_entry *entry, struct lw_pulsar_block *
         lw_free(buffer);
         return NULL;
     }
-    arrival->entry = entry;
-    arrival->block = block;
-    arrival->buffer = buffer;
-    arrival->members = members;
-    arrival->publish_time = 0;
-    arrival->redeliveries = 0;
-    arrival->left = 0;
-    arrival->pins = 0;
-    if (block) {
-        lw_pulsar_block_hold(block);
-    }
+    init_arrival(arrival, entry, block, buffer, members);
     return arrival;
 }
 
-static void
+LW_INLINE void
 drop_memory(struct lw_pulsar_arrival *arrival)
 {
     if (arrival->block) {
@@ -296,18 +301,26 @@ lw_pulsar_arrival_unpin(struct lw_pulsar_arrival *arrival)
 
 /* -- Members ------------------------------------------------------------------------------------------ */
 
-void
-lw_pulsar_received_begin(struct lw_pulsar_received *member, struct lw_pulsar_arrival *arrival,
-                         int32_t index)
+struct lw_pulsar_received *
+lw_pulsar_single_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
+                        struct lw_pulsar_block *block, uint8_t *buffer)
 {
-    member->arrival = arrival;
-    member->copy = NULL;
-    member->index = index;
-    member->state = LW_PULSAR_QUEUED;
-    arrival->left++;
-    arrival->pins++;
-    arrival->entry->left++;
-    lw_pulsar_bit_set(arrival->entry->here, lw_pulsar_received_bit(member));
+    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
+    if (!entry) {
+        lw_free(buffer);
+        return NULL;
+    }
+    init_entry(entry, entries, ledger, id);
+    entry->batch_size = 0;
+    init_few_bits(entry, 1);
+    if (!lw_pulsar_held_add(&entries->held, entry)) {
+        lw_pool_give(&entries->pool, entry);
+        lw_free(buffer);
+        return NULL;
+    }
+    init_arrival(&entry->first, entry, block, buffer, NULL);
+    lw_pulsar_received_begin(&entry->first.single, &entry->first, -1);
+    return &entry->first.single;
 }
 
 /* One that was never settled is not here any more either: a copy of it is welcome. */
@@ -316,21 +329,23 @@ lw_pulsar_received_end(struct lw_pulsar_received *member)
 {
     struct lw_pulsar_arrival *arrival = member->arrival;
     struct lw_pulsar_entry *entry = arrival->entry;
-    if (member->copy) {
+    if (__builtin_expect(member->copy != NULL, 0)) {
         lw_free(member->copy);
-    } else {
-        lw_pulsar_arrival_unpin(arrival);
+    } else if (--arrival->pins == 0) {
+        drop_memory(arrival);
     }
     if (member->state != LW_PULSAR_SETTLED && !entry->is_fenced) {
         lw_pulsar_bit_clear(entry->here, lw_pulsar_received_bit(member));
     }
     entry->left--;
-    if (--arrival->left == 0) {
+    if (--arrival->left == 0 && (arrival->members || arrival != &entry->first)) {
         lw_pulsar_arrival_drop(arrival);
     }
     if (entry->left == 0) {
-        lw_list_remove(&entry->timeout_link);
-        lw_pulsar_entry_tidy(entry);
+        lw_pulsar_entry_unwatch(entry);
+        if (entry->ack_state == LW_PULSAR_ACK_NONE) {
+            lw_pulsar_entry_tidy(entry);
+        }
     }
 }
 

@@ -88,6 +88,7 @@ struct lw_pulsar_entry {
     struct lw_pulsar_entries *home;
     struct lw_pulsar_consumer *consumer;
     struct lw_pulsar_entry *held_next; /* of the same bucket */
+    size_t held_hash;
     uint64_t ledger;
     uint64_t id;
     int32_t partition;
@@ -104,7 +105,7 @@ struct lw_pulsar_entry {
     uint64_t *unacked;  /* bits: not acknowledged by us */
     uint64_t *here;     /* bits: queued, held, or waiting for a negative ack */
     uint64_t *nacked;   /* bits: waiting for a negative ack */
-    uint64_t own_words[3];
+    uint64_t own_words[6];
     struct lw_list ack_link; /* of those to ack, of a group, or of the remembered */
     struct lw_list timeout_link;
     uint64_t timeout_due;
@@ -133,7 +134,6 @@ void lw_pulsar_entry_fence(struct lw_pulsar_entry *entry);
 /* Keeps it, for partial acks that the broker does not know, or for a copy that is on its way; the
  * oldest of many is forgotten. */
 void lw_pulsar_entry_remember(struct lw_pulsar_entry *entry);
-void lw_pulsar_entry_forget(struct lw_pulsar_entry *entry); /* harmless if it was not */
 bool lw_pulsar_entry_has_unacked(const struct lw_pulsar_entry *entry);
 bool lw_pulsar_entry_has_here(const struct lw_pulsar_entry *entry);
 
@@ -146,9 +146,14 @@ lw_pulsar_arrival_create(struct lw_pulsar_entry *entry, struct lw_pulsar_block *
 void lw_pulsar_arrival_drop(struct lw_pulsar_arrival *arrival);
 /* A message looks into it no more. */
 void lw_pulsar_arrival_unpin(struct lw_pulsar_arrival *arrival);
-/* A message begins or ends. */
-void lw_pulsar_received_begin(struct lw_pulsar_received *member,
-                              struct lw_pulsar_arrival *arrival, int32_t index);
+/*
+ * An entry with its arrival and its only message, which has begun, in one: what the functions above
+ * make of a new one that is no batch. NULL: no memory (`buffer` is freed).
+ */
+struct lw_pulsar_received *
+lw_pulsar_single_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
+                        struct lw_pulsar_block *block, uint8_t *buffer);
+/* A message ends. */
 void lw_pulsar_received_end(struct lw_pulsar_received *member);
 /* Writes what a dispatcher sees. */
 void lw_pulsar_received_fill(struct lw_pulsar_received *member, uint32_t slot,
@@ -178,6 +183,41 @@ static inline uint32_t
 lw_pulsar_received_bit(const struct lw_pulsar_received *member)
 {
     return member->index < 0 ? 0 : (uint32_t)member->index;
+}
+
+/* Harmless if it was not remembered. */
+static inline void
+lw_pulsar_entry_forget(struct lw_pulsar_entry *entry)
+{
+    if (entry->is_remembered) {
+        entry->is_remembered = false;
+        entry->home->remembered_count--;
+        lw_list_remove(&entry->ack_link);
+    }
+}
+
+/* Out of the list of those with a time-out; most are in none, and nothing is written then. */
+static inline void
+lw_pulsar_entry_unwatch(struct lw_pulsar_entry *entry)
+{
+    if (__builtin_expect(!lw_list_is_empty(&entry->timeout_link), 0)) {
+        lw_list_remove(&entry->timeout_link);
+    }
+}
+
+/* A message begins. */
+static inline void
+lw_pulsar_received_begin(struct lw_pulsar_received *member, struct lw_pulsar_arrival *arrival,
+                         int32_t index)
+{
+    member->arrival = arrival;
+    member->copy = NULL;
+    member->index = index;
+    member->state = LW_PULSAR_QUEUED;
+    arrival->left++;
+    arrival->pins++;
+    arrival->entry->left++;
+    lw_pulsar_bit_set(arrival->entry->here, lw_pulsar_received_bit(member));
 }
 
 #endif

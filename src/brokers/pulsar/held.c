@@ -27,10 +27,16 @@ lw_pulsar_held_deinit(struct lw_pulsar_held *held)
     held->count = 0;
 }
 
-static inline struct lw_pulsar_entry **
-bucket_of(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
+static inline size_t
+hash_of(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
 {
-    return &held->buckets[(size_t)lw_hash_u64(id, ledger ^ held->seed) & (held->capacity - 1)];
+    return (size_t)lw_hash_u64(id, ledger ^ held->seed);
+}
+
+static inline struct lw_pulsar_entry **
+bucket_of(const struct lw_pulsar_held *held, size_t hash)
+{
+    return &held->buckets[hash & (held->capacity - 1)];
 }
 
 struct lw_pulsar_entry *
@@ -39,22 +45,22 @@ lw_pulsar_held_find(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t
     if (held->count == 0) {
         return NULL;
     }
-    struct lw_pulsar_entry *entry = *bucket_of(held, ledger, id);
+    struct lw_pulsar_entry *entry = *bucket_of(held, hash_of(held, ledger, id));
     while (entry && (entry->id != id || entry->ledger != ledger)) {
         entry = entry->held_next;
     }
     return entry;
 }
 
-static void
+static inline void
 put(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry)
 {
-    struct lw_pulsar_entry **bucket = bucket_of(held, entry->ledger, entry->id);
+    struct lw_pulsar_entry **bucket = bucket_of(held, entry->held_hash);
     entry->held_next = *bucket;
     *bucket = entry;
 }
 
-static bool
+__attribute__((noinline)) static bool
 grow(struct lw_pulsar_held *held)
 {
     struct lw_pulsar_held larger = *held;
@@ -81,6 +87,7 @@ lw_pulsar_held_add(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry)
     if (__builtin_expect((held->count + 1) * 2 > held->capacity, 0) && !grow(held)) {
         return false;
     }
+    entry->held_hash = hash_of(held, entry->ledger, entry->id);
     put(held, entry);
     held->count++;
     return true;
@@ -89,7 +96,7 @@ lw_pulsar_held_add(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry)
 void
 lw_pulsar_held_remove(struct lw_pulsar_held *held, struct lw_pulsar_entry *entry)
 {
-    struct lw_pulsar_entry **at = bucket_of(held, entry->ledger, entry->id);
+    struct lw_pulsar_entry **at = bucket_of(held, entry->held_hash);
     while (*at != entry) {
         at = &(*at)->held_next;
     }

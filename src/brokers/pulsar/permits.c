@@ -47,8 +47,10 @@ lw_pulsar_permits_charge(struct lw_pulsar_permits *permits, uint32_t messages, u
         permits->largest = 1;
     }
     permits->largest = messages > permits->largest ? messages : permits->largest;
-    uint64_t mean = messages == 1 ? bytes : bytes / messages;
-    permits->bytes_scaled += mean - permits->bytes_scaled / SCALE;
+    if (__builtin_expect(messages != 1, 0)) {
+        bytes /= messages;
+    }
+    permits->bytes_scaled += bytes - permits->bytes_scaled / SCALE;
 }
 
 /* Permits that bring at most `room` messages. */

@@ -48,16 +48,21 @@ lw_pulsar_permits_queue(struct lw_pulsar_permits *permits, uint64_t bytes)
     permits->queued_bytes += bytes;
 }
 
-/* A message left the queue. Taken: it is not outstanding any more, the demand has got it. */
+/* Messages left the queue. */
 static inline void
-lw_pulsar_permits_unqueue(struct lw_pulsar_permits *permits, uint64_t bytes, bool is_taken)
+lw_pulsar_permits_unqueue(struct lw_pulsar_permits *permits, uint32_t count, uint64_t bytes)
 {
-    permits->queued--;
+    permits->queued -= count;
     permits->queued_bytes -= bytes;
-    if (is_taken) {
-        permits->demand -= permits->demand > 0;
-        permits->demand_bytes -= bytes < permits->demand_bytes ? bytes : permits->demand_bytes;
-    }
+}
+
+/* They were taken: they are not outstanding any more, the demand has got them. */
+static inline void
+lw_pulsar_permits_take(struct lw_pulsar_permits *permits, uint32_t count, uint64_t bytes)
+{
+    lw_pulsar_permits_unqueue(permits, count, bytes);
+    permits->demand -= count < permits->demand ? count : permits->demand;
+    permits->demand_bytes -= bytes < permits->demand_bytes ? bytes : permits->demand_bytes;
 }
 
 #endif

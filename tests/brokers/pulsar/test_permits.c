@@ -43,10 +43,10 @@ the_window_bounds_what_is_out_and_queued(void **state)
     }
     assert_int_equal(lw_pulsar_permits_grant(&permits), 0);
     for (int i = 0; i < 49; i++) {
-        lw_pulsar_permits_unqueue(&permits, 10, true);
+        lw_pulsar_permits_take(&permits, 1, 10);
     }
     assert_int_equal(lw_pulsar_permits_grant(&permits), 0); /* less than half */
-    lw_pulsar_permits_unqueue(&permits, 10, true);
+    lw_pulsar_permits_take(&permits, 1, 10);
     assert_int_equal(lw_pulsar_permits_grant(&permits), 50);
 }
 
@@ -59,7 +59,7 @@ what_was_taken_is_off_the_demand(void **state)
     assert_int_equal(lw_pulsar_permits_grant(&permits), 1);
     lw_pulsar_permits_charge(&permits, 1, 10);
     lw_pulsar_permits_queue(&permits, 10);
-    lw_pulsar_permits_unqueue(&permits, 10, true);
+    lw_pulsar_permits_take(&permits, 1, 10);
     assert_int_equal(lw_pulsar_permits_grant(&permits), 0);
     lw_pulsar_permits_demand(&permits, 1, UINT64_MAX);
     assert_int_equal(lw_pulsar_permits_grant(&permits), 1);

@@ -99,14 +99,6 @@ decode_message(struct lw_bytes bytes, struct lw_pulsar_message *out)
     out->redelivery_count = 0;
     out->ack_set = (struct lw_pulsar_list){ .at = NULL };
     out->consumer_epoch = 0;
-    if (lw_proto_take_key(&reader, KEY(MESSAGE_CONSUMER_ID, LW_PROTO_VARINT))) {
-        lw_proto_read_varint(&reader, &out->consumer_id);
-        has |= 1 << MESSAGE_CONSUMER_ID;
-    }
-    if (lw_proto_take_key(&reader, KEY(MESSAGE_ID, LW_PROTO_BYTES))) {
-        lw_proto_read_bytes(&reader, &id_bytes);
-        has |= 1 << MESSAGE_ID;
-    }
     for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
         has |= decode_message_field(&reader, tag, key, out, &id_bytes);
     }
@@ -118,6 +110,76 @@ decode_message(struct lw_bytes bytes, struct lw_pulsar_message *out)
         return LW_PULSAR_FIELD_MISSING;
     }
     return lw_pulsar_message_id_decode(id_bytes, &out->message_id);
+}
+
+/* To the end of an id from its partition on, which is -1 for most topics. */
+LW_INLINE const uint8_t *
+take_partition(const uint8_t *at, const uint8_t *end, int32_t *ret_partition)
+{
+    uint64_t number = UINT64_MAX;
+    if (!at || at == end || *at != KEY(3, LW_PROTO_VARINT)) {
+        return NULL;
+    }
+    const uint8_t *next = lw_proto_take_minus_one(at + 1, end);
+    next = next ? next : lw_proto_take_number(at + 1, end, &number);
+    *ret_partition = (int32_t)(uint32_t)number;
+    return next;
+}
+
+/* An id as brokers write it, with its length: ledger, entry, partition. */
+LW_INLINE const uint8_t *
+take_usual_id(const uint8_t *at, const uint8_t *end, struct lw_pulsar_message_id *ret_id)
+{
+    if (at + 2 > end || at[0] != KEY(MESSAGE_ID, LW_PROTO_BYTES) || at[1] > end - at - 2) {
+        return NULL;
+    }
+    const uint8_t *id_end = at + 2 + at[1];
+    at = lw_proto_take_field(at + 2, id_end, KEY(1, LW_PROTO_VARINT), &ret_id->ledger);
+    at = lw_proto_take_field(at, id_end, KEY(2, LW_PROTO_VARINT), &ret_id->entry);
+    at = take_partition(at, id_end, &ret_id->partition);
+    ret_id->has = 1 << 1 | 1 << 2 | LW_PULSAR_ID_HAS_PARTITION;
+    ret_id->batch_index = -1;
+    ret_id->batch_size = 0;
+    ret_id->ack_set = (struct lw_pulsar_list){ .at = NULL };
+    ret_id->first_chunk = (struct lw_bytes){ NULL, 0 };
+    return at == id_end ? at : NULL;
+}
+
+/*
+ * MESSAGE as brokers write it: its type, then one sub-message to the end with the consumer, the id
+ * and at most the count of redeliveries. False: anything else, which is for the general way;
+ * nothing of *out counts then.
+ */
+bool
+lw_pulsar_message_decode_usual(struct lw_bytes bytes, struct lw_pulsar_message *out)
+{
+    enum {
+        HEAD = KEY(TYPE_ID, LW_PROTO_VARINT) | LW_PULSAR_MESSAGE << 8 |
+               KEY(LW_PULSAR_MESSAGE, LW_PROTO_BYTES) << 16,
+        HEAD_BYTES = 4,
+        BODY_BYTES_MAX = 127
+    };
+    const uint8_t *at = bytes.data;
+    const uint8_t *end = at + bytes.size;
+    uint64_t count = 0;
+    size_t body = bytes.size - HEAD_BYTES;
+    if (bytes.size < HEAD_BYTES || body > BODY_BYTES_MAX ||
+        lw_proto_load_le32(at) != (HEAD | (uint32_t)body << 24)) {
+        return false;
+    }
+    at = lw_proto_take_field(at + HEAD_BYTES, end, KEY(MESSAGE_CONSUMER_ID, LW_PROTO_VARINT),
+                             &out->consumer_id);
+    at = at ? take_usual_id(at, end, &out->message_id) : NULL;
+    out->has = 1 << MESSAGE_CONSUMER_ID | 1 << MESSAGE_ID;
+    if (at && at != end) {
+        at = lw_proto_take_field(at, end, KEY(MESSAGE_REDELIVERY_COUNT, LW_PROTO_VARINT),
+                                 &count);
+        out->has |= 1 << MESSAGE_REDELIVERY_COUNT;
+    }
+    out->redelivery_count = (uint32_t)count;
+    out->ack_set = (struct lw_pulsar_list){ .at = NULL };
+    out->consumer_epoch = 0;
+    return at == end;
 }
 
 static enum lw_pulsar_fault
@@ -157,27 +219,11 @@ find_body(struct lw_bytes bytes, uint32_t type)
     return body;
 }
 
-/* The most frequent command in its usual form: MESSAGE and nothing else. */
-LW_INLINE bool
-is_plain_message(struct lw_proto_reader *reader, struct lw_bytes *ret_body)
-{
-    const uint32_t body_key = KEY(LW_PULSAR_MESSAGE, LW_PROTO_BYTES);
-    return lw_proto_take_key(reader, KEY(TYPE_ID, LW_PROTO_VARINT)) &&
-           lw_proto_take_key(reader, LW_PULSAR_MESSAGE) &&
-           lw_proto_take_key(reader, body_key) && lw_proto_read_bytes(reader, ret_body) &&
-           lw_proto_is_end(reader);
-}
-
-enum lw_pulsar_fault
-lw_pulsar_command_decode(struct lw_bytes bytes, struct lw_pulsar_command *ret_command)
+__attribute__((noinline)) static enum lw_pulsar_fault
+decode_any(struct lw_bytes bytes, struct lw_pulsar_command *ret_command)
 {
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
-    struct lw_bytes body;
-    if (is_plain_message(&reader, &body)) {
-        return decode_body(LW_PULSAR_MESSAGE, body, ret_command);
-    }
-    reader = lw_proto_reader_of(bytes);
-    body = (struct lw_bytes){ NULL, 0 };
+    struct lw_bytes body = { NULL, 0 };
     uint64_t type = 0;
     uint32_t id;
     uint32_t wire;
@@ -204,6 +250,17 @@ lw_pulsar_command_decode(struct lw_bytes bytes, struct lw_pulsar_command *ret_co
         body = find_body(bytes, (uint32_t)type);
     }
     return decode_body((int32_t)(uint32_t)type, body, ret_command);
+}
+
+enum lw_pulsar_fault
+lw_pulsar_command_decode(struct lw_bytes bytes, struct lw_pulsar_command *ret_command)
+{
+    if (__builtin_expect(lw_pulsar_message_decode_usual(bytes, &ret_command->message), 1)) {
+        ret_command->type = LW_PULSAR_MESSAGE;
+        ret_command->is_known = true;
+        return LW_PULSAR_OK;
+    }
+    return decode_any(bytes, ret_command);
 }
 
 /* -- Encoding --------------------------------------------------------------------------------- */

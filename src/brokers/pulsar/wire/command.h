@@ -657,6 +657,12 @@ struct lw_pulsar_command lw_pulsar_command_of(enum lw_pulsar_command_type type);
  */
 enum lw_pulsar_fault
 lw_pulsar_command_decode(struct lw_bytes bytes, struct lw_pulsar_command *ret_command);
+/*
+ * The same for nothing but MESSAGE as brokers mostly write it; false: something else, or written
+ * differently, or malformed, and nothing in *ret_message counts.
+ */
+bool
+lw_pulsar_message_decode_usual(struct lw_bytes bytes, struct lw_pulsar_message *ret_message);
 /* Writes the command without the frame's sizes; the type must be a known one. */
 void lw_pulsar_command_encode(const struct lw_pulsar_command *command,
                               struct lw_proto_writer *writer);

@@ -157,6 +157,16 @@ add_half(uint32_t sum, uint32_t half)
 }
 
 TARGET static inline uint32_t
+add_quarter(uint32_t sum, uint16_t quarter)
+{
+#if defined(__x86_64__)
+    return _mm_crc32_u16(sum, quarter);
+#else
+    return __crc32ch(sum, quarter);
+#endif
+}
+
+TARGET static inline uint32_t
 add_byte(uint32_t sum, uint8_t byte)
 {
 #if defined(__x86_64__)
@@ -220,16 +230,19 @@ sum_rest(uint32_t sum, const uint8_t *at, size_t size)
         sum = add_half(sum, le32toh(half));
         at += 4;
     }
-    for (size &= 3; size > 0; at++, size--) {
-        sum = add_byte(sum, *at);
+    if ((size & 2) != 0) {
+        uint16_t quarter;
+        memcpy(&quarter, at, sizeof quarter);
+        sum = add_quarter(sum, le16toh(quarter));
+        at += 2;
     }
-    return sum;
+    return (size & 1) != 0 ? add_byte(sum, *at) : sum;
 }
 
 TARGET static uint32_t
-sum_by_instruction(uint32_t begin, const uint8_t *at, size_t size)
+sum_by_instruction(uint32_t crc, const uint8_t *at, size_t size)
 {
-    uint64_t sum = begin;
+    uint64_t sum = ~crc;
     if (size >= STREAMS_BYTES_MIN && has_product) {
         sum = sum_streams(sum, &at, &size);
     }
@@ -246,7 +259,7 @@ sum_by_instruction(uint32_t begin, const uint8_t *at, size_t size)
     for (; size >= WORD_BYTES; at += WORD_BYTES, size -= WORD_BYTES) {
         sum = add_word(sum, load_word(at));
     }
-    return sum_rest((uint32_t)sum, at, size);
+    return ~sum_rest((uint32_t)sum, at, size);
 }
 
 #endif
@@ -256,7 +269,7 @@ lw_crc32c(uint32_t crc, const void *data, size_t size)
 {
 #if HAS_INSTRUCTION
     if (__builtin_expect(is_hardware, 1)) {
-        return ~sum_by_instruction(~crc, (const uint8_t *)data, size);
+        return sum_by_instruction(crc, (const uint8_t *)data, size);
     }
 #endif
     return lw_crc32c_software(crc, data, size);

@@ -5,7 +5,7 @@
  */
 #include "brokers/pulsar/wire/frame.h"
 
-enum { SIZE_BYTES = 4, COMMAND_BYTES_MIN = 2 };
+enum { SIZE_BYTES = 4 };
 
 size_t
 lw_pulsar_frame_bytes_max(int64_t message_bytes_max)
@@ -34,7 +34,7 @@ bad(enum lw_pulsar_fault fault)
 }
 
 struct lw_pulsar_scan
-lw_pulsar_frame_scan(const void *data, size_t size, size_t frame_bytes_max)
+lw_pulsar_frame_scan_any(const void *data, size_t size, size_t frame_bytes_max)
 {
     const uint8_t *at = (const uint8_t *)data;
     if (size < SIZE_BYTES) {
@@ -44,7 +44,7 @@ lw_pulsar_frame_scan(const void *data, size_t size, size_t frame_bytes_max)
     if (whole > frame_bytes_max) {
         return bad(LW_PULSAR_FRAME_TOO_LARGE);
     }
-    if (whole < LW_PULSAR_HEAD_BYTES + COMMAND_BYTES_MIN) {
+    if (whole < LW_PULSAR_HEAD_BYTES + LW_PULSAR_COMMAND_BYTES_MIN) {
         return bad(LW_PULSAR_FRAME_TOO_SMALL);
     }
     if (size < LW_PULSAR_HEAD_BYTES) {

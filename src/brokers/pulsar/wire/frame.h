@@ -17,6 +17,7 @@ enum {
     LW_PULSAR_PADDING_BYTES = 10 * 1024, /* whole frames up to message size + this are legal */
     LW_PULSAR_MARGIN_BYTES = 64 * 1024,  /* what a client grants a broker beyond that */
     LW_PULSAR_PAYLOAD_HEAD_BYTES_MAX = 10, /* magic, checksum, metadata size */
+    LW_PULSAR_COMMAND_BYTES_MIN = 2,
 };
 
 enum lw_pulsar_scan_state { LW_PULSAR_SCAN_FRAME, LW_PULSAR_SCAN_MORE, LW_PULSAR_SCAN_BAD };
@@ -33,7 +34,35 @@ struct lw_pulsar_scan {
 size_t lw_pulsar_frame_bytes_max(int64_t message_bytes_max);
 /* The same as a client should use for its broker, with the margin for what brokers add. */
 size_t lw_pulsar_frame_bytes_accepted(int64_t message_bytes_max);
-struct lw_pulsar_scan
+LW_INLINE struct lw_pulsar_scan
 lw_pulsar_frame_scan(const void *data, size_t size, size_t frame_bytes_max);
+/* The same without a short way. */
+struct lw_pulsar_scan
+lw_pulsar_frame_scan_any(const void *data, size_t size, size_t frame_bytes_max);
+
+/* A whole frame within its bounds; anything else is looked at with care. */
+LW_INLINE struct lw_pulsar_scan
+lw_pulsar_frame_scan(const void *data, size_t size, size_t frame_bytes_max)
+{
+    const uint8_t *at = (const uint8_t *)data;
+    if (__builtin_expect(size < LW_PULSAR_HEAD_BYTES, 0)) {
+        return lw_pulsar_frame_scan_any(data, size, frame_bytes_max);
+    }
+    uint64_t whole = (uint64_t)lw_proto_load_be32(at) + 4;
+    uint64_t command = lw_proto_load_be32(at + 4);
+    if (__builtin_expect(whole > size || whole > frame_bytes_max ||
+                             command < LW_PULSAR_COMMAND_BYTES_MIN ||
+                             command + LW_PULSAR_HEAD_BYTES > whole,
+                         0)) {
+        return lw_pulsar_frame_scan_any(data, size, frame_bytes_max);
+    }
+    at += LW_PULSAR_HEAD_BYTES;
+    return (struct lw_pulsar_scan){
+        .state = LW_PULSAR_SCAN_FRAME,
+        .size = (size_t)whole,
+        .command = { at, (size_t)command },
+        .rest = { at + command, (size_t)(whole - LW_PULSAR_HEAD_BYTES - command) },
+    };
+}
 
 #endif

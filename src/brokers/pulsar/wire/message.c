@@ -6,17 +6,15 @@
  */
 #include "brokers/pulsar/wire/message.h"
 
-#include "brokers/pulsar/wire/crc32c.h"
-
 enum {
     MAGIC_ENTRY = 0x0e02,
-    MAGIC_CHECKSUM = 0x0e01,
+    MAGIC_CHECKSUM = LW_PULSAR_MAGIC_CHECKSUM,
     MAGIC_BYTES = 2,
     SIZE_BYTES = 4,
     CHECKSUM_BYTES = 4,
 };
 
-static bool
+LW_INLINE bool
 has_magic(const struct lw_proto_reader *reader, unsigned magic)
 {
     return reader->end - reader->at >= MAGIC_BYTES &&
@@ -48,7 +46,7 @@ read_block(struct lw_proto_reader *reader, struct lw_bytes *ret_bytes)
 }
 
 enum lw_pulsar_fault
-lw_pulsar_payload_open(struct lw_bytes rest, struct lw_pulsar_payload *ret_payload)
+lw_pulsar_payload_open_any(struct lw_bytes rest, struct lw_pulsar_payload *ret_payload)
 {
     struct lw_proto_reader reader = lw_proto_reader_of(rest);
     struct lw_pulsar_payload payload = { .has_checksum = false };

@@ -88,26 +88,6 @@ decode_field(struct lw_proto_reader *reader, const uint8_t *tag, uint32_t key,
     return bit;
 }
 
-/* The fields of nearly every id, in the order in which everybody writes them. */
-LW_INLINE uint64_t
-decode_usual(struct lw_proto_reader *reader, struct lw_pulsar_message_id *out)
-{
-    uint64_t has = 0;
-    if (lw_proto_take_key(reader, KEY(ID_LEDGER, LW_PROTO_VARINT))) {
-        lw_proto_read_varint(reader, &out->ledger);
-        has |= 1 << ID_LEDGER;
-    }
-    if (lw_proto_take_key(reader, KEY(ID_ENTRY, LW_PROTO_VARINT))) {
-        lw_proto_read_varint(reader, &out->entry);
-        has |= 1 << ID_ENTRY;
-    }
-    if (lw_proto_take_key(reader, KEY(ID_PARTITION, LW_PROTO_VARINT))) {
-        read_int(reader, &out->partition);
-        has |= 1 << ID_PARTITION;
-    }
-    return has;
-}
-
 enum lw_pulsar_fault
 lw_pulsar_message_id_decode(struct lw_bytes bytes, struct lw_pulsar_message_id *ret_id)
 {
@@ -115,7 +95,7 @@ lw_pulsar_message_id_decode(struct lw_bytes bytes, struct lw_pulsar_message_id *
     struct lw_proto_reader reader = lw_proto_reader_of(bytes);
     uint32_t key;
     *ret_id = lw_pulsar_message_id_of(0, 0);
-    uint64_t has = decode_usual(&reader, ret_id);
+    uint64_t has = 0;
     for (const uint8_t *tag = reader.at; lw_proto_read_key(&reader, &key); tag = reader.at) {
         has |= decode_field(&reader, tag, key, ret_id);
     }

@@ -17,6 +17,10 @@
 #define LW_PULSAR_METADATA_HAS_TOTAL_CHUNK_SIZE (UINT64_C(1) << 28)
 #define LW_PULSAR_METADATA_HAS_CHUNK_ID (UINT64_C(1) << 29)
 
+/* Compressed, in the format of batches, encrypted, a chunk: more is to do than to look at the body. */
+#define LW_PULSAR_METADATA_HAS_MORE_TO_DO                                                      \
+    (UINT64_C(1) << 8 | UINT64_C(1) << 11 | UINT64_C(1) << 13 | UINT64_C(1) << 26)
+
 struct lw_pulsar_metadata {
     uint64_t has;
     struct lw_bytes producer_name;

@@ -6,8 +6,6 @@
  */
 #include "brokers/pulsar/wire/proto.h"
 
-#include <endian.h>
-
 #define CONTINUES UINT64_C(0x8080808080808080)
 
 /* Joins the eight groups of seven bits of `word`, the first in its lowest byte. */
@@ -46,9 +44,7 @@ lw_proto_read_long(const uint8_t *at, const uint8_t *end)
     if (end - at < LW_PROTO_VARINT_BYTES_MAX) {
         return read_slowly(at, end);
     }
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    word = le64toh(word);
+    uint64_t word = lw_proto_load_le64(at);
     uint64_t stops = ~word & CONTINUES;
     if (stops != 0) {
         return (struct lw_proto_long){ at + __builtin_ctzll(stops) / 8 + 1,

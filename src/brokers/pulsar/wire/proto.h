@@ -10,6 +10,7 @@
 #ifndef LW_BROKERS_PULSAR_WIRE_PROTO_H
 #define LW_BROKERS_PULSAR_WIRE_PROTO_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,22 @@ struct lw_proto_long {
 struct lw_proto_long lw_proto_read_long(const uint8_t *at, const uint8_t *end);
 const uint8_t *lw_proto_pass(const uint8_t *at, const uint8_t *end, uint32_t wire);
 
+LW_INLINE uint32_t
+lw_proto_load_le32(const uint8_t *from)
+{
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    return le32toh(value);
+}
+
+LW_INLINE uint64_t
+lw_proto_load_le64(const uint8_t *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    return le64toh(value);
+}
+
 LW_INLINE struct lw_proto_reader
 lw_proto_reader_of(struct lw_bytes bytes)
 {
@@ -97,6 +114,46 @@ lw_proto_read_varint(struct lw_proto_reader *reader, uint64_t *ret_value)
     *ret_value = read.value;
     reader->at = read.at;
     return true;
+}
+
+/*
+ * Takes a varint of up to five bytes. NULL: a longer one, or none, which is for the general way.
+ * Calls nothing, unlike lw_proto_read_varint.
+ */
+LW_INLINE const uint8_t *
+lw_proto_take_number(const uint8_t *at, const uint8_t *end, uint64_t *ret_value)
+{
+    enum { BYTES_MAX = 5 };
+    uint64_t value = 0;
+#pragma GCC unroll 5
+    for (unsigned i = 0; i < BYTES_MAX; i++) {
+        if (at + i >= end) {
+            return NULL;
+        }
+        value |= (uint64_t)(at[i] & 0x7f) << (7 * i);
+        if (at[i] < 0x80) {
+            *ret_value = value;
+            return at + i + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Takes the ten bytes of -1, which brokers write with every message; NULL: it is not that. */
+LW_INLINE const uint8_t *
+lw_proto_take_minus_one(const uint8_t *at, const uint8_t *end)
+{
+    static const uint8_t minus_one[] = { 255, 255, 255, 255, 255, 255, 255, 255, 255, 1 };
+    bool is_next = end - at >= LW_PROTO_VARINT_BYTES_MAX &&
+                   memcmp(at, minus_one, sizeof minus_one) == 0;
+    return is_next ? at + sizeof minus_one : NULL;
+}
+
+/* A field of one byte's key and such a varint; NULL too when another field comes, or `at` is NULL. */
+LW_INLINE const uint8_t *
+lw_proto_take_field(const uint8_t *at, const uint8_t *end, uint32_t key, uint64_t *ret_value)
+{
+    return at && at < end && *at == key ? lw_proto_take_number(at + 1, end, ret_value) : NULL;
 }
 
 LW_INLINE bool
@@ -225,7 +282,7 @@ void lw_proto_put_bytes(struct lw_proto_writer *writer, uint32_t id, struct lw_b
 LW_INLINE uint32_t
 lw_proto_load_be32(const uint8_t *from)
 {
-    return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+    return __builtin_bswap32(lw_proto_load_le32(from));
 }
 
 LW_INLINE void
