@@ -32,6 +32,7 @@ class Pair:
         setting = e2e.config("sub", [self.topic], e2e.handler(log=log, **self.options),
                              self.kind, concurrency=4, properties={"consumer_name": name},
                              **self.pipeline)
+        setting["brokers"]["main"]["properties"] = {"admin_url": e2e.admin().url}
         self.members.append(e2e.Service(setting, self.folder, name).start())
         self.logs.append(log)
         return self.members[-1]
@@ -70,7 +71,7 @@ def check_order(runs, lane_of):
 
 
 @test
-def exclusive_the_second_waits_and_says_so(folder):
+def exclusive_the_second_waits_and_says_who(folder):
     pair = Pair(folder, "exclusive", ordering="partition")
     first = pair.start()
     e2e.wait_consumers(pair.topic, "sub", 1)
@@ -80,7 +81,11 @@ def exclusive_the_second_waits_and_says_so(folder):
     line = second.wait_log(text="taken")
     print({"the second says": line["msg"], "help": line.get("help", "")})
     check("sub" in line["msg"] and pair.topic in line["msg"], f"what is taken: {line}")
-    check("Still trying" in line["help"] and second.is_alive(), f"it waits: {line}")
+    check("waits" in line["help"] and second.is_alive(), f"it waits: {line}")
+    line = second.wait_log("pulsar.subscription_held")
+    print(line)
+    check_equal([line["consumer"], line["subscription"]], ["member-0", "sub"], "who has it")
+    check("127.0.0.1" in line["address"] and line["since"] != "", f"from where: {line}")
     pair.produce(500, 500)
     pair.wait_done()
     check_equal([len(pair.runs(0)), len(pair.runs(1))], [1000, 0], "runs of each")

@@ -61,6 +61,18 @@ write_basic(struct lw_text *out, struct lw_bytes data)
     lw_text_deinit(&quoted);
 }
 
+void
+lw_pulsar_admin_authorize(const struct lw_pulsar_client *client,
+                          const struct lw_pulsar_credentials *credentials, struct lw_text *out)
+{
+    if (strcmp(credentials->method, "token") == 0) {
+        lw_text_append(out, "Authorization: Bearer ");
+        lw_text_append_bytes(out, credentials->data.data, credentials->data.size);
+    } else if (lw_pulsar_auth_kind(client->auth) == LW_PULSAR_AUTH_BASIC) {
+        write_basic(out, credentials->data);
+    }
+}
+
 static void
 on_credentials(struct lw_pulsar_auth_request *request,
                const struct lw_pulsar_credentials *credentials, const struct lw_error *error)
@@ -69,12 +81,8 @@ on_credentials(struct lw_pulsar_auth_request *request,
     admin->is_known = true;
     if (error) {
         admin->failure = *error;
-    } else if (strcmp(credentials->method, "token") == 0) {
-        lw_text_append(&admin->authorization, "Authorization: Bearer ");
-        lw_text_append_bytes(&admin->authorization, credentials->data.data,
-                             credentials->data.size);
-    } else if (lw_pulsar_auth_kind(admin->client->auth) == LW_PULSAR_AUTH_BASIC) {
-        write_basic(&admin->authorization, credentials->data);
+    } else {
+        lw_pulsar_admin_authorize(admin->client, credentials, &admin->authorization);
     }
 }
 
@@ -182,11 +190,11 @@ on_answer(const struct lw_fetch_answer *answer, void *user)
     read_answer(admin, answer);
 }
 
-static void
-fill_trust(const struct admin *admin, struct lw_fetch_request *request)
+void
+lw_pulsar_admin_trust(const struct lw_pulsar_client *client, struct lw_fetch_request *request)
 {
-    const struct lw_pulsar_tls_options *tls = &admin->client->options.tls;
-    const struct lw_pulsar_auth *auth = admin->client->auth;
+    const struct lw_pulsar_tls_options *tls = &client->options.tls;
+    const struct lw_pulsar_auth *auth = client->auth;
     const char *certificate = auth ? lw_pulsar_auth_certificate_file(auth) : NULL;
     const char *key = auth ? lw_pulsar_auth_key_file(auth) : NULL;
     request->ca_file = tls->trust_file;
@@ -218,7 +226,7 @@ request(struct admin *admin, const char *method, const struct lw_pulsar_name *na
                                       .form = body,
                                       .timeout_ms = (int64_t)((admin->deadline - now) / LW_MS) +
                                                     1 };
-    fill_trust(admin, &fetch);
+    lw_pulsar_admin_trust(admin->client, &fetch);
     fetch.headers[0] = "Content-Type: application/json";
     fetch.headers[1] = admin->authorization.data;
     lw_fetch_start(&admin->fetch, &fetch, on_answer, admin);

@@ -9,6 +9,7 @@
 
 #include <laneway/plugin.h>
 
+#include "base/fetch.h"
 #include "brokers/pulsar/client.h"
 
 /* `url`: the option admin_url, or NULL: made from the service's address. */
@@ -18,5 +19,13 @@ enum lw_status lw_pulsar_admin_describe(struct lw_pulsar_client *client, const c
 enum lw_status lw_pulsar_admin_create(struct lw_pulsar_client *client, const char *url,
                                       struct lw_topic_info *topics, size_t n,
                                       int64_t timeout_ms, struct lw_error *ret_error);
+
+/* Appends the header of a request as the broker's client; nothing where there are no credentials. */
+void
+lw_pulsar_admin_authorize(const struct lw_pulsar_client *client,
+                          const struct lw_pulsar_credentials *credentials, struct lw_text *out);
+/* Whom to trust and which certificate to show, as the connections do. */
+void
+lw_pulsar_admin_trust(const struct lw_pulsar_client *client, struct lw_fetch_request *request);
 
 #endif

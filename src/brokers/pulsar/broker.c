@@ -153,6 +153,7 @@ destroy(struct lw_broker *base)
         lw_pulsar_publisher_destroy(broker->publisher);
     }
     if (broker->client.host) {
+        lw_pulsar_holder_deinit(&broker->holder);
         lw_pulsar_client_deinit(&broker->client);
     }
     lw_events_deinit(&broker->events);
@@ -206,6 +207,7 @@ open_client(struct lw_pulsar_broker *broker, const char *url, struct lw_error *r
         status = lw_pulsar_auth_create(broker->base.host, &auth, &client->auth, ret_error);
     }
     lw_pulsar_client_init(client, broker->base.host, broker->name, &settings, &client_ops);
+    lw_pulsar_holder_init(&broker->holder, client, client->options.admin_url);
     return status;
 }
 

@@ -96,6 +96,10 @@ kind_of(int32_t code, bool is_again)
                                          "Still trying; nothing is lost."
                                        : "create it, or correct its name" };
         break;
+    case LW_PULSAR_CONSUMER_BUSY:
+        kind.help = "It waits until the other consumer is gone; with the property admin_url "
+                    "set, the log says who that is. Nothing is lost.";
+        break;
     case LW_PULSAR_AUTHENTICATION_ERROR:
     case LW_PULSAR_AUTHORIZATION_ERROR:
         kind = (struct kind){ NO_RIGHT, LW_STATUS_DENIED,

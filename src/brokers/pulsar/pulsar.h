@@ -6,6 +6,7 @@
  *   source.c      one subscription: which topics it has, a slot and a consumer for each
  *   describe.c    which topics are there; peek.h reading one; both for the command
  *   receive.c     receiving from a subscription's slots in turn, demand, settlement
+ *   holder.c      who has a subscription that is taken
  *   backlog.c     what waits at the broker; slots that fell asleep
  *   consumer.h    one topic of a subscription; producer.h publishing
  *   connection.h  TCP, TLS, requests; lookup.h finding topics and their owners
@@ -20,6 +21,7 @@
 #include "brokers/common/turns.h"
 #include "brokers/pulsar/admin.h"
 #include "brokers/pulsar/consumer.h"
+#include "brokers/pulsar/holder.h"
 #include "brokers/pulsar/options.h"
 #include "brokers/pulsar/producer.h"
 #include "brokers/pulsar/watcher.h"
@@ -159,6 +161,7 @@ struct lw_pulsar_broker {
     struct lw_broker base; /* first */
     struct lw_pulsar_client client;
     struct lw_pulsar_publisher *publisher;
+    struct lw_pulsar_holder holder;
     struct lw_events events;
     struct lw_list sources;
     struct lw_properties properties; /* the options borrow their texts */

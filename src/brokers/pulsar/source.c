@@ -127,8 +127,11 @@ on_failed(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_failure *f
     struct lw_pulsar_source *source = slot->source;
     if (source->pattern && failure->code == LW_PULSAR_TOPIC_NOT_FOUND) {
         on_topics_changed(&source->watcher); /* it is gone, and no error */
-    } else {
-        say_error(source, &failure->error);
+        return;
+    }
+    say_error(source, &failure->error);
+    if (failure->code == LW_PULSAR_CONSUMER_BUSY) {
+        lw_pulsar_holder_ask(&source->broker->holder, slot->topic, source->subscription);
     }
 }
 

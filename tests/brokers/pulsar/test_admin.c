@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "brokers/pulsar/admin.h"
+#include "brokers/pulsar/holder.h"
 #include "tests/brokers/pulsar/peer.h"
 
 #define TOPIC "/admin/v2/persistent/public/default/"
@@ -217,6 +218,49 @@ who_is_not_known_is_refused_as_a_whole(void **state)
     assert_non_null(strstr(error.help, "auth.token"));
 }
 
+/* The server answers in real time and the client's timers go by the moved clock: both pass. */
+static bool
+is_answered(void *user)
+{
+    const struct lw_pulsar_holder *holder = user;
+    virtual_host_pass(&world.virtual_host, LW_MS);
+    return !holder->topic;
+}
+
+static void
+who_holds_a_subscription_is_asked_and_said(void **state)
+{
+    (void)state;
+    struct lw_pulsar_holder holder;
+    use_credentials(NULL, NULL, NULL);
+    lw_pulsar_holder_init(&holder, &world.client, url);
+    expect(2, (struct answer[]){ { 200, "{\"subscriptions\":{\"s\":{\"consumers\":[{"
+                                        "\"consumerName\":\"mine \\\"1\\\"\",\"address\":"
+                                        "\"/10.0.0.1:7\"}]}}}" },
+                                 { 200, "{\"subscriptions\":{\"s\":{\"consumers\":[]}}}" } });
+    lw_pulsar_holder_ask(&holder, "persistent://public/default/a-partition-0", "s");
+    lw_pulsar_holder_ask(&holder, "persistent://public/default/b", "s"); /* not meanwhile */
+    world_until(&world, is_answered, &holder);
+    assert_non_null(strstr(holder.said.data, "subscription=s consumer=\"mine \\\"1\\\"\" "
+                                             "address=\"/10.0.0.1:7\" since=\"\""));
+    lw_pulsar_holder_ask(&holder, "persistent://public/default/a-partition-0", "s");
+    world_until(&world, is_answered, &holder);
+    join();
+    assert_request(0, "GET", TOPIC "a-partition-0/stats");
+    lw_pulsar_holder_deinit(&holder);
+}
+
+static void
+without_an_address_of_the_admin_api_nobody_is_asked(void **state)
+{
+    (void)state;
+    struct lw_pulsar_holder holder;
+    lw_pulsar_holder_init(&holder, &world.client, NULL);
+    lw_pulsar_holder_ask(&holder, "persistent://public/default/a", "s");
+    assert_null(holder.topic);
+    lw_pulsar_holder_deinit(&holder);
+}
+
 static void
 topics_are_made_with_and_without_partitions(void **state)
 {
@@ -302,6 +346,8 @@ main(void)
         TEST(a_topic_without_partitions_counts_as_one_if_it_is_there),
         TEST(what_may_not_be_asked_is_denied_for_that_topic_only),
         TEST(who_is_not_known_is_refused_as_a_whole),
+        TEST(who_holds_a_subscription_is_asked_and_said),
+        TEST(without_an_address_of_the_admin_api_nobody_is_asked),
         TEST(topics_are_made_with_and_without_partitions),
         TEST(retention_is_set_in_whole_minutes),
         TEST(a_token_is_shown_as_bearer),
