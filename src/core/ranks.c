@@ -38,5 +38,6 @@ lw_rank_node_init(struct lw_rank_node *node, uint32_t rank)
 {
     lw_list_init(&node->link);
     node->rank = rank;
+    node->turn = 0;
     node->is_in = false;
 }

@@ -2,7 +2,8 @@
 /*
  * A map of ranks: nodes of dense priority ranks (0 is best), each rank a ring. First in the best
  * rank is found in O(1) by a two-level bitmap (64 x 64 = 4,096 ranks); equals take turns because
- * the caller rotates. No allocation after init; joining and leaving are O(1).
+ * the caller rotates. No allocation after init; joining and leaving are O(1), joining in turn
+ * passes those only whose turn came later.
  */
 #ifndef LW_CORE_RANKS_H
 #define LW_CORE_RANKS_H
@@ -18,6 +19,7 @@
 
 struct lw_rank_node {
     struct lw_list link;
+    uint64_t turn; /* when it last had one, by the caller's count; 0: never */
     uint32_t rank;
     bool is_in;
 };
@@ -33,15 +35,39 @@ enum lw_status lw_ranks_init(struct lw_ranks *ranks, uint32_t count);
 void lw_ranks_deinit(struct lw_ranks *ranks);
 void lw_rank_node_init(struct lw_rank_node *node, uint32_t rank);
 
+/* Before `at`, which is in its ring or the ring's head. */
+static inline void
+lw_ranks_add_before(struct lw_ranks *ranks, struct lw_list *at, struct lw_rank_node *node)
+{
+    lw_list_insert(at, &node->link);
+    ranks->words[node->rank >> 6] |= UINT64_C(1) << (node->rank & 63);
+    ranks->top |= UINT64_C(1) << (node->rank >> 6);
+    node->is_in = true;
+}
+
+/* At the end of its ring. */
 static inline void
 lw_ranks_add(struct lw_ranks *ranks, struct lw_rank_node *node)
 {
     if (!node->is_in) {
-        lw_list_push(&ranks->rings[node->rank], &node->link);
-        ranks->words[node->rank >> 6] |= UINT64_C(1) << (node->rank & 63);
-        ranks->top |= UINT64_C(1) << (node->rank >> 6);
-        node->is_in = true;
+        lw_ranks_add_before(ranks, &ranks->rings[node->rank], node);
     }
+}
+
+/* Behind those whose last turn came before its own: who was away loses no turn by it. */
+static inline void
+lw_ranks_add_in_turn(struct lw_ranks *ranks, struct lw_rank_node *node)
+{
+    if (node->is_in) {
+        return;
+    }
+    struct lw_list *ring = &ranks->rings[node->rank];
+    struct lw_list *at = ring;
+    while (at->prev != ring &&
+           LW_CONTAINER(at->prev, struct lw_rank_node, link)->turn > node->turn) {
+        at = at->prev;
+    }
+    lw_ranks_add_before(ranks, at, node);
 }
 
 static inline void

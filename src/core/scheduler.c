@@ -17,6 +17,7 @@ lw_scheduler_init(struct lw_scheduler *scheduler, uint32_t slots, uint32_t ranks
 {
     scheduler->slots = slots;
     scheduler->busy_slots = 0;
+    scheduler->turns = 0;
     enum lw_status status = lw_ranks_init(&scheduler->ready, ranks);
     if (status != LW_STATUS_OK) {
         return status;
@@ -39,7 +40,7 @@ void
 lw_scheduler_update(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
 {
     if (lw_subscription_is_eligible(subscription)) {
-        lw_ranks_add(&scheduler->ready, &subscription->choose);
+        lw_ranks_add_in_turn(&scheduler->ready, &subscription->choose);
     } else {
         lw_ranks_remove(&scheduler->ready, &subscription->choose);
     }

@@ -19,6 +19,7 @@ struct lw_scheduler {
     struct lw_lanes lanes;
     uint32_t slots;
     uint32_t busy_slots;
+    uint64_t turns; /* slots ever taken: whose turn was when */
 };
 
 enum lw_status lw_scheduler_init(struct lw_scheduler *scheduler, uint32_t slots, uint32_t ranks,
@@ -40,6 +41,7 @@ lw_scheduler_take_slot(struct lw_scheduler *scheduler, struct lw_subscription *s
 {
     scheduler->busy_slots++;
     subscription->running++;
+    subscription->choose.turn = ++scheduler->turns;
 }
 
 /* The handler call ended: its slot is free. */

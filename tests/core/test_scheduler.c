@@ -87,12 +87,37 @@ equals_alternate_whatever_gaps_they_have(void **state)
     expect_turn(&scheduler, &topics[0]);
     expect_turn(&scheduler, &topics[1]);
     expect_turn(&scheduler, &topics[0]);
-    stage_admit(&scheduler, &topics[1], NULL); /* it was dry and comes back */
-    expect_turn(&scheduler, &topics[0]);
+    stage_admit(&scheduler, &topics[1], NULL); /* it was dry and comes back: its turn is next */
     expect_turn(&scheduler, &topics[1]);
-    expect_turn(&scheduler, &topics[0]);
-    expect_turn(&scheduler, &topics[0]);
-    expect_turn(&scheduler, &topics[0]);
+    for (int i = 0; i < 4; i++) {
+        expect_turn(&scheduler, &topics[0]);
+    }
+    lw_scheduler_deinit(&scheduler);
+}
+
+/* An engine that is full takes all of them out of the map, and lets them in one by one. */
+static void
+equals_alternate_though_all_leave_and_join_between_turns(void **state)
+{
+    struct lw_scheduler scheduler;
+    struct stage_topic topics[3];
+    (void)state;
+    init(&scheduler, 1, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        init_topic(&topics[i], i, 0);
+        for (int j = 0; j < 4; j++) {
+            stage_admit(&scheduler, &topics[i], NULL);
+        }
+    }
+    for (int turn = 0; turn < 12; turn++) {
+        expect_turn(&scheduler, &topics[turn % 3]);
+        for (int is_full = 1; is_full >= 0; is_full--) {
+            for (uint32_t i = 0; i < 3; i++) {
+                topics[i].subscription.is_engine_full = is_full;
+                lw_scheduler_update(&scheduler, &topics[i].subscription);
+            }
+        }
+    }
     lw_scheduler_deinit(&scheduler);
 }
 
@@ -528,6 +553,7 @@ main(void)
         cmocka_unit_test(the_slot_comes_first),
         cmocka_unit_test(a_better_priority_is_always_chosen_first),
         cmocka_unit_test(equals_alternate_whatever_gaps_they_have),
+        cmocka_unit_test(equals_alternate_though_all_leave_and_join_between_turns),
         cmocka_unit_test(lanes_and_loose_ones_take_turns),
         cmocka_unit_test(a_lane_that_blocks_a_commit_goes_before_all_others),
         cmocka_unit_test(an_own_concurrency_counts_beside_the_slots),
