@@ -13,6 +13,7 @@
 
 /* Where a path has come to. */
 struct cursor {
+    const struct lw_node *root;
     const struct lw_node *node;   /* NULL: the tree does not go this far */
     const struct lw_option *row;  /* of this value */
     const struct lw_option *rows; /* when the next part is a key of these */
@@ -150,6 +151,27 @@ enter_item(struct lw_config_path *path, size_t part, struct cursor *at)
     return true;
 }
 
+static const struct lw_node *
+broker_of(const struct lw_config_path *path, const struct lw_node *root)
+{
+    const struct lw_node *section = lw_node_child(root, path->keys[0]);
+    const struct lw_node *entry = lw_node_child(section, path->keys[1]);
+    if (strcmp(path->keys[0], "pipelines") != 0) {
+        return strcmp(path->keys[0], "brokers") == 0 ? entry : NULL;
+    }
+    const struct lw_node *name = lw_node_child(entry, "broker");
+    return name && name->text ? lw_node_child(lw_node_child(root, "brokers"), name->text)
+                              : NULL;
+}
+
+/* Kafka's properties have dots and no _; those of Pulsar have _, and dots between their parts. */
+static bool
+has_underscores(const struct lw_config_path *path, const struct lw_node *root)
+{
+    const struct lw_node *url = lw_node_child(broker_of(path, root), "url");
+    return url && url->text && strncmp(url->text, "pulsar", strlen("pulsar")) == 0;
+}
+
 /* Everything that is left is one key of the client's, dots included. */
 static bool
 enter_property(struct lw_config_path *path, size_t part, struct cursor *at,
@@ -160,7 +182,8 @@ enter_property(struct lw_config_path *path, size_t part, struct cursor *at,
     for (size_t i = part; i < path->count; i++) {
         lw_text_format(&key, "%s%s", i > part ? "." : "", path->parts[i]);
     }
-    for (size_t i = 0; path->is_folded && i < key.size; i++) {
+    bool is_dotted = path->is_folded && !has_underscores(path, at->root);
+    for (size_t i = 0; is_dotted && i < key.size; i++) {
         key.data[i] = key.data[i] == '_' ? '.' : key.data[i];
     }
     const char *name = key.is_failed ? NULL : lw_config_arena_text(arena, key.data, key.size);
@@ -223,7 +246,9 @@ bool
 lw_config_path_find(struct lw_config_path *path, const struct lw_node *root,
                     struct lw_config_arena *arena)
 {
-    struct cursor at = { .node = root, .row = &lw_config_root, .rows = lw_config_root.rows };
+    struct cursor at = {
+        .root = root, .node = root, .row = &lw_config_root, .rows = lw_config_root.rows
+    };
     for (size_t part = 0; part < path->count; part++) {
         if (!enter(path, part, &at, arena)) {
             return false;

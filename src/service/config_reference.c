@@ -58,7 +58,10 @@ static const char introduction[] =
     "   broker's client also `-X BROKER:NAME=VALUE`: `-X main:ssl.ca.location=ca.pem`\n"
     "\n"
     "Both reach every single value, and lists of texts and durations (`a, b` or `[a, b]`).\n"
-    "Entries of a list are numbered from 0. A variable that sets nothing is a warning.\n";
+    "Entries of a list are numbered from 0. A variable that sets nothing is a warning. In a\n"
+    "variable for a property of Kafka's client `_` stands for `.`; in one for Pulsar's it "
+    "stays,\n"
+    "and `__` is the dot: `LANEWAY_BROKERS__MAIN__PROPERTIES__ADMIN_URL=http://a:8080`.\n";
 
 static void
 append_escaped(struct lw_text *out, const char *text)

@@ -554,6 +554,34 @@ the_plan_says_what_windows_do_to_several_members(void **state)
     }
 }
 
+/* The options of Pulsar have underscores of their own; those of Kafka have none. */
+static void
+variables_keep_the_underscores_of_options(void **state)
+{
+    (void)state;
+    const char *env[] = {
+        "LANEWAY_BROKERS__MAIN__PROPERTIES__ADMIN_URL=http://a:8080",
+        "LANEWAY_PIPELINES__P__CONSUMER__PROPERTIES__KEY_SHARED_POLICY__KEY_SHARED_MODE="
+        "auto_split",
+        NULL
+    };
+    const char *from = consumer(", type: key_shared");
+    struct lw_config_text file = { "pulsar.yaml", from, strlen(from) };
+    struct config_fixture fixture;
+    config_open_source(
+        &fixture, (struct lw_config_source){ .texts = &file, .text_count = 1, .env = env });
+    assert_non_null(fixture.config);
+    const struct lw_config_broker *main_broker = &fixture.config->brokers[0];
+    const struct lw_config_pipeline *p = &fixture.config->pipelines[0];
+    assert_string_equal(
+        property(main_broker->properties, main_broker->property_count, "admin_url"),
+        "http://a:8080");
+    assert_string_equal(
+        property(p->properties, p->property_count, "key_shared_policy.key_shared_mode"),
+        "auto_split");
+    config_close(&fixture);
+}
+
 #define ROW(name) cmocka_unit_test(name)
 
 int
@@ -561,6 +589,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW(both_schemes_and_several_hosts_are_taken),
+        ROW(variables_keep_the_underscores_of_options),
         ROW(an_address_with_credentials_is_refused_where_it_stands),
         ROW(short_words_become_options_and_paths_begin_at_the_file),
         ROW(a_token_is_never_shown_by_the_plan),
