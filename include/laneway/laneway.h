@@ -60,9 +60,9 @@ enum lw_status {
     LW_STATUS_SYSTEM,      /* a call of the operating system failed */
     LW_STATUS_UNKNOWN,     /* sent, but never confirmed: it may or may not have happened */
     LW_STATUS_UNSUPPORTED, /* this broker, engine or version cannot do it */
-    LW_STATUS_STOPPED,     /* stopped by a handler policy: on_error or on_exhausted: stop */
-    LW_STATUS_UNFINISHED,  /* the drain deadline passed; unfinished messages were given back */
-    LW_STATUS_INTERNAL     /* a defect of ours */
+    LW_STATUS_STOPPED, /* stopped by a handler policy: on_error, on_exhausted or on_undecodable: stop */
+    LW_STATUS_UNFINISHED, /* the drain deadline passed; unfinished messages were given back */
+    LW_STATUS_INTERNAL    /* a defect of ours */
 };
 
 /* What a person reads. `code` is the catalogue's ("E0501", see `laneway errors`), empty if none. */
@@ -229,6 +229,18 @@ enum lw_on_error {
     LW_ON_ERROR_STOP
 };
 enum lw_on_exhausted { LW_ON_EXHAUSTED_DROP, LW_ON_EXHAUSTED_HOLD, LW_ON_EXHAUSTED_STOP };
+
+/*
+ * What follows a message that cannot be read: encrypted, damaged, packed in an unknown way. DEAD is
+ * a dead letter, or HOLD where there can be none. Brokers whose client reads messages itself
+ * (Kafka's) give none such.
+ */
+enum lw_on_undecodable {
+    LW_ON_UNDECODABLE_DEAD,
+    LW_ON_UNDECODABLE_HOLD,
+    LW_ON_UNDECODABLE_DROP,
+    LW_ON_UNDECODABLE_STOP
+};
 enum lw_on_oversize { LW_ON_OVERSIZE_DEAD, LW_ON_OVERSIZE_RETRY };
 enum lw_payload { LW_PAYLOAD_FULL, LW_PAYLOAD_HEADERS_ONLY };
 enum lw_warnings { LW_WARNINGS_PRINT, LW_WARNINGS_SILENT, LW_WARNINGS_ERROR };
@@ -337,6 +349,7 @@ struct lw_subscription_options {
     struct lw_retry_options retry;
     enum lw_on_error on_error;
     enum lw_on_exhausted on_exhausted;
+    enum lw_on_undecodable on_undecodable;
     const struct lw_error_class *errors;
     size_t error_count;
     struct lw_dead_letter_options dead_letter;

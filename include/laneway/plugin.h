@@ -35,8 +35,9 @@ struct lw_message {
     int64_t position;             /* offset; ascends within a slot and generation */
     uint32_t slot;         /* the source's number of the partition, from an ASSIGNED event */
     uint32_t redeliveries; /* the broker's count of earlier deliveries */
-    void *owner;           /* the broker's own */
-    void *entry;           /* the broker's own */
+    const char *fault; /* why it cannot be read, static; NULL: it can. caps.has_faults only */
+    void *owner;       /* the broker's own */
+    void *entry;       /* the broker's own */
 };
 
 struct lw_message_times {
@@ -95,6 +96,7 @@ struct lw_broker_caps {
     enum lw_keyless default_keyless;
     bool retries_in_place; /* what `retry` means by default here */
     bool gives_on_demand;  /* only what was demanded comes, so it cannot say: there is more */
+    bool has_faults;       /* receive sets lw_message.fault; such a message meets no handler */
 };
 
 struct lw_source_options {

@@ -138,7 +138,8 @@ static const struct {
     { LW_EXIT_UNFINISHED, "the drain deadline passed; unfinished messages were given back" },
     { LW_EXIT_DENIED, "the broker refused the credentials" },
     { LW_EXIT_CONFIG, "the configuration is wrong" },
-    { LW_EXIT_STOPPED, "stopped by a handler policy: on_error or on_exhausted: stop" },
+    { LW_EXIT_STOPPED,
+      "stopped by a handler policy: on_error, on_exhausted or on_undecodable: stop" },
     { LW_EXIT_INTERRUPTED, "a second Ctrl-C" },
 };
 

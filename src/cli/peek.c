@@ -101,6 +101,10 @@ append_json(const struct lw_peeked *message, struct lw_text *out)
     }
     put_headers(&json, message);
     put_maybe_binary(&json, "value", message->value);
+    if (message->fault) {
+        lw_json_key(&json, "fault");
+        lw_json_string(&json, message->fault);
+    }
     lw_json_object_end(&json);
     lw_text_append_char(out, '\n');
 }

@@ -172,7 +172,8 @@ stop_by_policy(struct lw_dispatcher *dispatcher, const struct lw_delivery *deliv
                  (long long)delivery->message.position, delivery->partition->topic,
                  delivery->partition->number, lw_delivery_reason(delivery));
     lw_error_help(&error, "the message is not settled and will come again at the next start; "
-                          "change on_error or on_exhausted if the service shall go on");
+                          "change on_error, on_exhausted or on_undecodable if the service "
+                          "shall go on");
     lw_dispatcher_fail(dispatcher, LW_STATUS_STOPPED, &error);
 }
 
@@ -257,6 +258,24 @@ end_spent(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
     lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_JUDGED);
     struct lw_ruling ruling = lw_policy_judge_spent(&stream->policy);
+    delivery->verdict = (uint8_t)ruling.verdict;
+    log_failure(dispatcher, delivery, &ruling);
+    lw_dispatcher_carry_out(dispatcher, delivery, ruling);
+}
+
+void
+lw_dispatcher_judge_fault(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    struct lw_stream *stream = lw_stream_of(delivery);
+    const char *fault = delivery->message.fault;
+    struct lw_outcome *outcome = lw_delivery_outcome(delivery);
+    if (outcome) {
+        lw_outcome_set_reason(outcome, fault, strlen(fault));
+    }
+    delivery->lane = NULL;
+    lw_delivery_move(delivery, LW_STATE_QUEUED, LW_STATE_JUDGED);
+    stream->counters.undecodable++;
+    struct lw_ruling ruling = lw_policy_judge_undecodable(&stream->policy);
     delivery->verdict = (uint8_t)ruling.verdict;
     log_failure(dispatcher, delivery, &ruling);
     lw_dispatcher_carry_out(dispatcher, delivery, ruling);

@@ -158,6 +158,8 @@ lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream, 
 
 /* -- dispatcher.c, for its neighbours -- */
 /* Rules over a judged delivery. */
+/* Of one that was received and cannot be read: what the policy says of such. */
+void lw_dispatcher_judge_fault(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
                              struct lw_ruling ruling);
 /* Puts a parked one back into its lane now. */

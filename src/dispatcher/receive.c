@@ -129,6 +129,24 @@ admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     }
 }
 
+/* No handler can be given it: the policy says what becomes of it. Its key, too, may be damaged,
+ * so it is in no lane. */
+static void
+admit_fault(struct lw_direct *direct, struct lw_partition *partition,
+            struct lw_delivery *delivery)
+{
+    struct lw_dispatcher *dispatcher = direct->dispatcher;
+    lw_direct_leave_out(direct, delivery);
+    lw_receive_begin(dispatcher, direct->stream, partition, delivery);
+    lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
+    if (!partition->has_ledger || lw_assignment_open(delivery)) {
+        lw_dispatcher_judge_fault(dispatcher, delivery);
+    }
+    if (dispatcher->phase != LW_PHASE_RUNNING) {
+        direct->handler = NULL;
+    }
+}
+
 /* No other subscription could be received and chosen before this one. */
 static bool
 may_start_directly(const struct lw_dispatcher *dispatcher, const struct lw_stream *stream)
@@ -151,6 +169,7 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
             struct lw_message *const messages[], uint32_t count)
 {
     struct lw_direct direct;
+    bool has_faults = stream->link->broker->caps.has_faults;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
         bytes += messages[i]->key.size + messages[i]->value.size;
@@ -167,7 +186,9 @@ admit_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
         uint32_t slot = delivery->message.slot;
         lw_assert(slot < stream->slot_count && stream->slots[slot] != NULL);
         struct lw_partition *partition = stream->slots[slot];
-        if (!lw_direct_try(&direct, partition, delivery)) {
+        if (__builtin_expect(has_faults && delivery->message.fault != NULL, 0)) {
+            admit_fault(&direct, partition, delivery);
+        } else if (!lw_direct_try(&direct, partition, delivery)) {
             admit(dispatcher, stream, partition, delivery);
         }
     }

@@ -100,6 +100,7 @@ init_policy(struct lw_stream *stream, const struct lw_subscription_options *opti
         .can_nack = caps->nack != LW_NACK_NONE,
         .on_error = resolve_on_error(stream, options->on_error),
         .on_exhausted = options->on_exhausted,
+        .on_undecodable = options->on_undecodable,
         .has_dead_letter = stream->dead_letter_topic != NULL,
         .reply_on_oversize = options->reply.on_oversize,
         .errors = stream->errors,

@@ -41,10 +41,11 @@ struct lw_counters {
     uint64_t settled[6];   /* by enum lw_settled */
     uint64_t published[4]; /* by enum lw_publication_kind, confirmed */
     uint64_t publish_failures[4];
-    uint64_t dead_reasons[5]; /* by enum lw_cause */
+    uint64_t dead_reasons[6]; /* by enum lw_cause */
     uint64_t stale;           /* returned after the partition was taken away */
     uint64_t late;            /* returned after the attempt's time */
     uint64_t held;            /* on_exhausted: hold, or a dead letter that no topic takes */
+    uint64_t undecodable;     /* received, and no handler could be given them */
     uint64_t duplicates;      /* positions received twice in one ownership */
 };
 

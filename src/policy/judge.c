@@ -227,6 +227,28 @@ lw_policy_judge_refused(const struct lw_policy *policy, bool is_reply,
     return result;
 }
 
+struct lw_ruling
+lw_policy_judge_undecodable(const struct lw_policy *policy)
+{
+    enum lw_action action = LW_ACTION_HOLD;
+    switch (policy->on_undecodable) {
+    case LW_ON_UNDECODABLE_DEAD:
+        action = policy->has_dead_letter ? LW_ACTION_DEAD : LW_ACTION_HOLD;
+        break;
+    case LW_ON_UNDECODABLE_HOLD:
+        break;
+    case LW_ON_UNDECODABLE_DROP:
+        action = LW_ACTION_DROP;
+        break;
+    case LW_ON_UNDECODABLE_STOP:
+        action = LW_ACTION_STOP;
+        break;
+    }
+    struct lw_ruling result = ruling(action, LW_CAUSE_UNDECODABLE, -1);
+    result.verdict = LW_DEAD;
+    return result;
+}
+
 const char *
 lw_cause_name(enum lw_cause cause)
 {
@@ -241,6 +263,8 @@ lw_cause_name(enum lw_cause cause)
         return "oversize";
     case LW_CAUSE_UNDELIVERABLE:
         return "undeliverable";
+    case LW_CAUSE_UNDECODABLE:
+        return "undecodable";
     }
     return "none";
 }

@@ -27,6 +27,7 @@ struct lw_policy {
     uint32_t redeliveries_max; /* after so many it is not given back any more; 0: always */
     enum lw_on_error on_error; /* never DEFAULT */
     enum lw_on_exhausted on_exhausted;
+    enum lw_on_undecodable on_undecodable;
     bool has_dead_letter;
     enum lw_on_oversize reply_on_oversize;
     const struct lw_error_class *errors;
@@ -49,7 +50,8 @@ enum lw_cause {
     LW_CAUSE_HANDLER,   /* the handler said dead, or a class said so */
     LW_CAUSE_EXHAUSTED, /* attempts, retries or redeliveries ran out */
     LW_CAUSE_OVERSIZE,  /* a reply, output or copy that the target refuses for its size */
-    LW_CAUSE_UNDELIVERABLE
+    LW_CAUSE_UNDELIVERABLE,
+    LW_CAUSE_UNDECODABLE /* no handler can be given it */
 };
 
 struct lw_case {
@@ -78,6 +80,8 @@ struct lw_ruling lw_policy_judge_spent(const struct lw_policy *policy);
 /* The target refused a publication for the message's own fault. */
 struct lw_ruling lw_policy_judge_refused(const struct lw_policy *policy, bool is_reply,
                                          const struct lw_case *item, uint64_t random);
+/* The message cannot be read. */
+struct lw_ruling lw_policy_judge_undecodable(const struct lw_policy *policy);
 const char *lw_cause_name(enum lw_cause cause);
 
 #endif

@@ -304,7 +304,7 @@ static const struct lw_catalogue_entry entries[] = {
       "run.",
       "Call it earlier." },
     { "E0710", "stopped by policy",
-      "on_error or on_exhausted said stop, and a message asked for it. The message stays at "
+      "on_error, on_exhausted or on_undecodable said stop. The message stays at "
       "the "
       "broker. Exit code 79.",
       "Look at the reason in the log, mend the handler, start again." },

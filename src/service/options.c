@@ -135,6 +135,14 @@ static const struct lw_option_word on_error_words[] = {
     { 0 }
 };
 
+static const struct lw_option_word on_undecodable_words[] = {
+    { .word = "dead", .value = LW_ON_UNDECODABLE_DEAD },
+    { .word = "hold", .value = LW_ON_UNDECODABLE_HOLD },
+    { .word = "drop", .value = LW_ON_UNDECODABLE_DROP },
+    { .word = "stop", .value = LW_ON_UNDECODABLE_STOP },
+    { 0 }
+};
+
 static const struct lw_option_word on_exhausted_words[] = {
     { .word = "drop", .value = LW_ON_EXHAUSTED_DROP },
     { .word = "hold", .value = LW_ON_EXHAUSTED_HOLD },
@@ -394,6 +402,13 @@ const struct lw_option lw_subscription_rows[] = {
       .initial = "drop",
       .words = on_exhausted_words,
       .doc = "With dead_letter: none, what follows the last failure." },
+    { .name = "on_undecodable",
+      .type = LW_OPTION_ENUM,
+      SUBSCRIPTION(on_undecodable),
+      .initial = "dead",
+      .words = on_undecodable_words,
+      .doc = "What follows a message that no handler can be given, because it is encrypted or "
+             "damaged; with dead_letter: none, dead means hold. Pulsar." },
     { .name = "dead_letter",
       .type = LW_OPTION_GROUP,
       .offset = offsetof(struct lw_subscription_options, dead_letter),

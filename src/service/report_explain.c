@@ -123,6 +123,8 @@ explain_judged(const struct lw_host *host, const struct lw_delivery *delivery, c
         (void)snprintf(out, size, "published again in %s", left);
     } else if (delivery->publishing) {
         lw_text_copy(out, size, "the broker has no room for what is to be published");
+    } else if (delivery->attempt == 0) {
+        (void)snprintf(out, size, "held: it cannot be read: %s", lw_delivery_reason(delivery));
     } else {
         lw_text_copy(out, size, "held: it failed for good and on_exhausted is hold");
     }

@@ -125,6 +125,7 @@ put_lane(struct lw_json *json, const struct lw_report_lane *lane)
     put_int(json, "stale", (int64_t)stream->counters.stale);
     put_int(json, "late", (int64_t)stream->counters.late);
     put_int(json, "held", (int64_t)stream->counters.held);
+    put_int(json, "undecodable", (int64_t)stream->counters.undecodable);
     lw_json_object_end(json);
 }
 

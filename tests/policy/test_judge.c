@@ -459,6 +459,27 @@ without_dead_letter_on_exhausted_decides(void **state)
     }
 }
 
+static void
+what_cannot_be_read_is_a_dead_letter_or_as_configured(void **state)
+{
+    (void)state;
+    static const struct {
+        enum lw_on_undecodable on_undecodable;
+        bool has_dead_letter;
+        enum lw_action action;
+    } cases[] = { { LW_ON_UNDECODABLE_DEAD, true, LW_ACTION_DEAD },
+                  { LW_ON_UNDECODABLE_DEAD, false, LW_ACTION_HOLD },
+                  { LW_ON_UNDECODABLE_HOLD, true, LW_ACTION_HOLD },
+                  { LW_ON_UNDECODABLE_DROP, true, LW_ACTION_DROP },
+                  { LW_ON_UNDECODABLE_STOP, true, LW_ACTION_STOP } };
+    for (size_t i = 0; i < 5; i++) {
+        struct lw_policy policy = KAFKA;
+        policy.on_undecodable = cases[i].on_undecodable;
+        policy.has_dead_letter = cases[i].has_dead_letter;
+        expect(lw_policy_judge_undecodable(&policy), cases[i].action, LW_CAUSE_UNDECODABLE, -1);
+    }
+}
+
 /* -- Refused publications ---------------------------------------------------------------------- */
 
 static void
@@ -583,6 +604,7 @@ main(void)
         cmocka_unit_test(class_decides_whatever_on_error_says),
         cmocka_unit_test(class_needs_a_code_and_an_error),
         cmocka_unit_test(without_dead_letter_on_exhausted_decides),
+        cmocka_unit_test(what_cannot_be_read_is_a_dead_letter_or_as_configured),
         cmocka_unit_test(refused_publication_is_dead_and_never_looped),
         cmocka_unit_test(refused_reply_may_be_retried_until_attempts_run_out),
         cmocka_unit_test(refused_publication_without_dead_letter_follows_on_exhausted),

@@ -160,7 +160,7 @@ def take(consumer, count):
     messages = []
     for i in range(count):
         try:
-            messages.append(consumer.receive(timeout_millis=PATIENCE_S * 1000))
+            messages.append(consumer.receive(timeout_millis=60000))
         except pulsar.Timeout:
             raise Failure(f"{i} of {count} messages came") from None
         consumer.acknowledge(messages[-1])

@@ -165,10 +165,18 @@ def a_compacted_topic_is_read_compacted(folder):
     interop.admin().call("PUT", path)
     interop.wait_for("compaction",
                      lambda: interop.admin().call("GET", path)["status"] == "SUCCESS")
-    service = interop.Service(folder, [topic], kind="exclusive", subscription="compacted",
+    service = interop.Service(folder, [topic], name="first", kind="exclusive",
                               properties={"is_read_compacted": "true"}).start()
     service.wait_count(len(expected))
     check_received(service, topic, list(expected.values()), "compacted")
+    interop.wait_settled(topic)  # with what compaction left out
+    service.end()
+    interop.produce(topic, records[:1])
+    service = interop.Service(folder, [topic], name="second", kind="exclusive",
+                              properties={"is_read_compacted": "true"}).start()
+    service.wait_count(1)
+    check_equal(service.count(), 1, "messages that are new")
+    interop.wait_settled(topic)
     service.end()
     print(f"{len(expected)} of {len(records)} messages")
 

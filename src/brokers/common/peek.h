@@ -33,6 +33,7 @@ struct lw_peeked {
     struct lw_bytes value;
     const struct lw_header *headers;
     size_t header_count;
+    const char *fault; /* why it cannot be read, then `value` is as it came; NULL: it can */
 };
 
 struct lw_peek {

@@ -92,6 +92,7 @@ struct lw_memory_item {
     int64_t event_time_ms; /* -1 none */
     int64_t delay_ms;      /* individual and shared: not delivered before */
     uint32_t batch_left;   /* so many more of its batch follow at once in the same partition */
+    const char *fault;     /* static; not NULL: nobody can read it, and why */
 };
 
 /* An item with partition -1 and no event time. */

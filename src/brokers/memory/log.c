@@ -104,6 +104,7 @@ store(struct lw_memory_chunk *chunk, const struct lw_memory_item *item,
         .header_count = (uint32_t)item->header_count,
         .timestamp_ms = -1,
         .event_time_ms = item->event_time_ms,
+        .fault = item->fault,
     };
     return true;
 }

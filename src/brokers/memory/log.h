@@ -23,6 +23,7 @@ struct lw_memory_record {
     uint64_t visible_at; /* ns; 0 at once */
     int64_t timestamp_ms;
     int64_t event_time_ms;
+    const char *fault; /* NULL: it can be read */
     int64_t batch_end; /* position of the last of its batch; its own when alone */
 };
 

@@ -39,6 +39,7 @@ fill(struct batch *batch, const struct lw_memory_slot *slot, struct lw_memory_ch
     message->position = record->position;
     message->slot = slot->number;
     message->redeliveries = 0;
+    message->fault = record->fault;
     message->owner = chunk;
     message->entry = (void *)(uintptr_t)record;
     chunk->refs++;

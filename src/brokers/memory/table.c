@@ -74,6 +74,7 @@ caps_of(const struct lw_memory_options *options)
         .default_ordering = is_individual && !has_keys ? LW_ORDERING_NONE : LW_ORDERING_KEY,
         .default_keyless = is_individual ? LW_KEYLESS_ROTATE : LW_KEYLESS_SHARED,
         .retries_in_place = !is_individual,
+        .has_faults = true,
     };
 }
 

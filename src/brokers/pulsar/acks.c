@@ -267,6 +267,35 @@ lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
     return true;
 }
 
+bool
+lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
+                          struct lw_pulsar_chunk_id last, struct lw_pulsar_list *ret_ids)
+{
+    acks->buffer = acks->buffer ? acks->buffer : lw_alloc(LW_PULSAR_ACK_BYTES_MAX);
+    if (!acks->buffer) {
+        return false;
+    }
+    for (struct lw_list *at = acks->pending.next, *next; at != &acks->pending; at = next) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
+        next = at->next;
+        bool is_covered = entry->ledger < last.ledger ||
+                          (entry->ledger == last.ledger && entry->id <= last.entry);
+        if (is_covered && !lw_pulsar_entry_has_unacked(entry)) {
+            lw_list_remove(&entry->ack_link);
+            lw_list_push(group, &entry->ack_link);
+            entry->ack_state = LW_PULSAR_ACK_SENT;
+            acks->pending_count--;
+            acks->sent_count++;
+        }
+    }
+    struct lw_proto_writer writer = lw_proto_writer_of(acks->buffer, LW_PULSAR_ACK_BYTES_MAX);
+    put_plain(&writer, last.ledger, last.entry, -1);
+    *ret_ids = (struct lw_pulsar_list){
+        .at = writer.data, .size = writer.size, .id = FIELD_IDS, .is_dense = 1, .count = 1
+    };
+    return true;
+}
+
 void
 lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group)
 {

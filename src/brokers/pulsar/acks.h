@@ -35,6 +35,12 @@ lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry);
  */
 bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
                          struct lw_pulsar_list *ret_ids, int32_t *ret_validation);
+/*
+ * Moves all that are finished up to that one, and gives it alone: for a cumulative acknowledgement.
+ * False: no memory.
+ */
+bool lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
+                               struct lw_pulsar_chunk_id last, struct lw_pulsar_list *ret_ids);
 /* The receipt came, or none is wanted: entries may be freed by this. */
 void lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group);
 /* It will not come any more: all of the group is pending again. */

@@ -167,6 +167,7 @@ static const struct lw_broker_caps pulsar_caps = {
     .nack = LW_NACK_MESSAGE,
     .has_native_delay = true,
     .has_redelivery_count = true,
+    .has_faults = true,
     .default_ordering = LW_ORDERING_NONE,
     .default_keyless = LW_KEYLESS_ROTATE,
     .retries_in_place = false,

@@ -195,6 +195,7 @@ lw_pulsar_consumer_destroy(struct lw_pulsar_consumer *consumer)
     lw_pulsar_chunks_clear(&consumer->chunks);
     lw_pulsar_consumer_free_flights(consumer);
     lw_pulsar_acks_deinit(&consumer->acks);
+    lw_pulsar_compacted_deinit(&consumer->compacted);
     lw_pulsar_nacks_deinit(&consumer->nacks);
     lw_pulsar_entries_deinit(&consumer->entries);
     lw_pulsar_codec_destroy(consumer->codec);
@@ -295,7 +296,9 @@ lw_pulsar_consumer_go_on_stopping(struct lw_pulsar_consumer *consumer)
         return;
     }
     lw_pulsar_consumer_flush_acks(consumer);
-    if (consumer->is_closing || !consumer->connection || consumer->acks.pending_count > 0 ||
+    /* What is behind an unfinished one of the compacted view cannot be acknowledged. */
+    bool has_pending = consumer->acks.pending_count > 0 && !consumer->options->reads_compacted;
+    if (consumer->is_closing || !consumer->connection || has_pending ||
         consumer->acks.sent_count > 0) {
         return;
     }

@@ -153,13 +153,16 @@ lw_pulsar_consumer_settings_of(const struct lw_pulsar_consumer *consumer);
 /* The key came in base64 (its bytes are no text): a copy is to be sent so, too. */
 bool lw_pulsar_message_has_bytes_key(const struct lw_message *message);
 
+/* The metadata of an encrypted message, whose copy needs it to be decrypted; else null. */
+struct lw_bytes lw_pulsar_message_sealed(const struct lw_message *message);
+
 /* For status and tests. */
 struct lw_pulsar_consumer_figures {
     uint64_t sessions;
     uint64_t entries;
     uint64_t messages;
     uint64_t copies_dropped; /* redelivered while held or not yet confirmed */
-    uint64_t discarded;      /* undecodable, acked with a validation error */
+    uint64_t unreadable;     /* given on with lw_message.fault */
     uint64_t permits_granted;
     uint32_t permits_out;
     uint32_t queued;

@@ -15,9 +15,9 @@ void
 lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer)
 {
     struct lw_host *host = consumer->client->host;
-    if (__builtin_expect(consumer->acks.pending_count >= consumer->options->ack_group_max ||
-                             consumer->options->ack_group_ns == 0,
-                         0)) {
+    bool is_full = consumer->acks.pending_count >= consumer->options->ack_group_max &&
+                   !consumer->options->reads_compacted; /* they may have to wait for long */
+    if (__builtin_expect(is_full || consumer->options->ack_group_ns == 0, 0)) {
         lw_host_defer(host, &consumer->ack_flush);
     } else if (!lw_timer_is_armed(&consumer->ack_timer)) {
         lw_timers_arm(&host->timers, &consumer->ack_timer,
@@ -124,6 +124,25 @@ wants_receipts(const struct lw_pulsar_consumer *consumer)
 }
 
 static bool
+send_ack(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *flight,
+         struct lw_pulsar_command *command)
+{
+    struct lw_pulsar_ack *ack = &command->ack;
+    ack->consumer_id = consumer->user.id;
+    if (!wants_receipts(consumer)) {
+        bool is_sent = lw_pulsar_connection_send(consumer->connection, command);
+        land(flight, is_sent);
+        return is_sent;
+    }
+    ack->has |= LW_PULSAR_ACK_HAS_REQUEST_ID;
+    lw_list_push(&consumer->flights, &flight->link);
+    ack->request_id = lw_pulsar_request_begin(consumer->connection, &flight->request,
+                                              on_receipt, "acknowledge",
+                                              consumer->client->options.operation_timeout_ns);
+    return lw_pulsar_connection_send(consumer->connection, command);
+}
+
+static bool
 send_group(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *flight)
 {
     struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_ACK);
@@ -134,23 +153,41 @@ send_group(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *fli
         give_flight(consumer, flight);
         return false;
     }
-    ack->consumer_id = consumer->user.id;
     ack->ack_type = LW_PULSAR_ACK_INDIVIDUAL;
     if (validation != LW_PULSAR_NOT_INVALID) {
         ack->has |= LW_PULSAR_ACK_HAS_VALIDATION_ERROR;
         ack->validation_error = validation;
     }
-    if (!wants_receipts(consumer)) {
-        bool is_sent = lw_pulsar_connection_send(consumer->connection, &command);
-        land(flight, is_sent);
-        return is_sent;
+    return send_ack(consumer, flight, &command);
+}
+
+/* All that came before the first unfinished one; the others stay until it is finished. */
+static void
+flush_compacted(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_pulsar_chunk_id mark;
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_ACK);
+    struct lw_host *host = consumer->client->host;
+    struct lw_pulsar_ack_flight *flight = take_flight(consumer);
+    bool has_begun_chunks = consumer->chunks.count > 0; /* they may lie before it */
+    if (!flight) {
+        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
+        return;
     }
-    ack->has |= LW_PULSAR_ACK_HAS_REQUEST_ID;
-    lw_list_push(&consumer->flights, &flight->link);
-    ack->request_id = lw_pulsar_request_begin(consumer->connection, &flight->request,
-                                              on_receipt, "acknowledge",
-                                              consumer->client->options.operation_timeout_ns);
-    return lw_pulsar_connection_send(consumer->connection, &command);
+    if (has_begun_chunks ||
+        !lw_pulsar_compacted_take(&consumer->compacted, &consumer->entries.held, &mark)) {
+        give_flight(consumer, flight);
+        return;
+    }
+    if (!lw_pulsar_acks_take_until(&consumer->acks, &flight->entries, mark,
+                                   &command.ack.message_ids)) {
+        consumer->compacted.has_mark = true; /* asked again */
+        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
+        give_flight(consumer, flight);
+        return;
+    }
+    command.ack.ack_type = LW_PULSAR_ACK_CUMULATIVE;
+    (void)send_ack(consumer, flight, &command);
 }
 
 void
@@ -159,6 +196,12 @@ lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer)
     struct lw_host *host = consumer->client->host;
     bool goes_on = true;
     lw_timers_disarm(&host->timers, &consumer->ack_timer);
+    if (__builtin_expect(consumer->options->reads_compacted, 0)) {
+        if (lw_pulsar_consumer_has_session(consumer)) {
+            flush_compacted(consumer);
+        }
+        return;
+    }
     while (goes_on && consumer->acks.pending_count > 0 &&
            lw_pulsar_consumer_has_session(consumer)) {
         struct lw_pulsar_ack_flight *flight = take_flight(consumer);

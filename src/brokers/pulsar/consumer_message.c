@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a MESSAGE becomes: charge it, see whether it is ours and new, open it (checksum, metadata,
- * chunks, compression, batch), queue its messages. What cannot be read is acknowledged with the
- * reason, counted, and said once a second at most: the connection stays, and so do the messages
- * behind it. Without memory the connection is closed, and all comes again. The broker's second copy
- * of what is here, or whose ack is not confirmed, is dropped, member by member.
+ * chunks, compression, batch), queue its messages. What cannot be read is queued as such
+ * (consumer_fault.c). Without memory the connection is closed, and all comes again. The broker's
+ * second copy of what is here, or whose ack is not confirmed, is dropped, member by member.
  */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "brokers/pulsar/consumer_state.h"
 
-enum { MEMBERS_MAX = 1 << 20, SECOND_MS = 1000 };
+enum { MEMBERS_MAX = 1 << 20 };
 
 /* One MESSAGE on its way. */
 struct taking {
     struct lw_pulsar_consumer *consumer;
     const struct lw_pulsar_message *message;
     struct lw_pulsar_block *block;
+    const struct lw_pulsar_payload *payload;
     const struct lw_pulsar_metadata *metadata;
     struct lw_bytes body;
-    uint8_t *buffer; /* owned; NULL: the body lies in the block */
+    uint8_t *buffer;                   /* owned; NULL: the body lies in the block */
+    struct lw_pulsar_chunked *chunked; /* NULL, or the whole that the body is of */
 };
 
 static void
@@ -30,28 +31,6 @@ break_connection(struct lw_pulsar_consumer *consumer)
                        consumer->topic);
     error.is_retriable = true;
     lw_pulsar_connection_close(consumer->connection, &error);
-}
-
-/* -- Discarding ------------------------------------------------------------------------------------ */
-
-static void
-say_discard(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
-            const char *why)
-{
-    uint64_t now = consumer->client->host->now;
-    consumer->figures.discarded++;
-    consumer->discards_unsaid++;
-    if (consumer->discard_said_at > 0 && now - consumer->discard_said_at < SECOND_MS * LW_MS) {
-        return;
-    }
-    lw_host_log(consumer->client->host, LW_LOG_WARN, "pulsar.discarded",
-                "a message cannot be read and is acknowledged with that reason",
-                "topic=%s ledger=%llu entry=%llu count=%llu reason=\"%s\"", consumer->topic,
-                (unsigned long long)message->message_id.ledger,
-                (unsigned long long)message->message_id.entry,
-                (unsigned long long)consumer->discards_unsaid, why);
-    consumer->discard_said_at = now;
-    consumer->discards_unsaid = 0;
 }
 
 static struct lw_pulsar_entry *
@@ -67,27 +46,29 @@ make_entry(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message_i
     return entry;
 }
 
+/* It goes on as it came, with the reason. */
 static void
-discard(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
-        int32_t validation, const char *why)
+pass_unreadable(struct taking *taking, int32_t validation, const char *why)
 {
-    const struct lw_pulsar_message_id *id = &message->message_id;
-    struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
-                                                        id->entry);
-    if (entry) { /* known already: a copy that was damaged on its way */
-        consumer->figures.copies_dropped++;
-        return;
+    bool is_chunked = taking->chunked != NULL;
+    struct lw_pulsar_unreadable what = {
+        .message = taking->message,
+        .block = taking->block,
+        .metadata = taking->metadata,
+        .metadata_bytes = taking->payload->metadata,
+        .body = is_chunked ? taking->body : taking->payload->body,
+        .buffer = is_chunked ? taking->buffer : NULL,
+        .chunked = taking->chunked,
+        .validation = validation,
+        .is_sealed = validation == LW_PULSAR_INVALID_DECRYPTION,
+        .why = why,
+    };
+    if (is_chunked) {
+        taking->buffer = NULL;
     }
-    entry = make_entry(consumer, id, 0);
-    if (!entry) {
-        break_connection(consumer);
-        return;
+    if (!lw_pulsar_consumer_take_unreadable(taking->consumer, &what)) {
+        break_connection(taking->consumer);
     }
-    say_discard(consumer, message, why);
-    entry->validation = (int16_t)validation;
-    entry->unacked[0] = 0;
-    lw_pulsar_acks_add(&consumer->acks, entry);
-    lw_pulsar_consumer_plan_acks(consumer);
 }
 
 void
@@ -123,22 +104,6 @@ set_key(struct lw_pulsar_received *member, struct lw_bytes key, bool is_b64, boo
                             lw_pulsar_key_decode(&member->key);
 }
 
-static void
-enqueue(struct lw_pulsar_consumer *consumer, struct lw_pulsar_received *member)
-{
-    lw_pulsar_permits_queue(&consumer->permits, member->key.size + member->value.size);
-    lw_queue_push(&consumer->queue, &member->node);
-    consumer->figures.messages++;
-}
-
-static void
-tell_ready(struct lw_pulsar_consumer *consumer, bool was_empty)
-{
-    if (was_empty && consumer->queue.first && !consumer->is_paused) {
-        consumer->ops->on_ready(consumer);
-    }
-}
-
 /* A message of its own entry, which is not known yet; `buffer` goes to it. NULL: no memory. */
 static struct lw_pulsar_entry *
 take_single(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
@@ -166,8 +131,8 @@ take_single(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message 
     member->schema_version = metadata->schema_version;
     member->properties = metadata->properties;
     member->event_time = metadata->event_time;
-    enqueue(consumer, member);
-    tell_ready(consumer, was_empty);
+    lw_pulsar_consumer_enqueue(consumer, member);
+    lw_pulsar_consumer_tell_ready(consumer, was_empty);
     return entry;
 }
 
@@ -307,16 +272,16 @@ fill_batch(struct taking *taking, struct lw_pulsar_batch *batch, struct lw_pulsa
             end_empty(consumer, entry);
         } else {
             lw_pulsar_entry_tidy(entry);
-            discard(consumer, taking->message, LW_PULSAR_INVALID_BATCH,
-                    lw_pulsar_fault_text(batch->fault));
+            pass_unreadable(taking, LW_PULSAR_INVALID_BATCH,
+                            lw_pulsar_fault_text(batch->fault));
         }
         return;
     }
     entry->left--;
     for (uint32_t i = 0; i < count; i++) {
-        enqueue(consumer, &arrival->members[i]);
+        lw_pulsar_consumer_enqueue(consumer, &arrival->members[i]);
     }
-    tell_ready(consumer, was_empty);
+    lw_pulsar_consumer_tell_ready(consumer, was_empty);
 }
 
 static void
@@ -329,8 +294,7 @@ take_batch(struct taking *taking, struct lw_pulsar_entry *entry)
         fault = LW_PULSAR_BATCH_MALFORMED;
     }
     if (fault != LW_PULSAR_OK) {
-        discard(consumer, taking->message, LW_PULSAR_INVALID_BATCH,
-                lw_pulsar_fault_text(fault));
+        pass_unreadable(taking, LW_PULSAR_INVALID_BATCH, lw_pulsar_fault_text(fault));
         return;
     }
     if (!entry) {
@@ -350,45 +314,56 @@ take_batch(struct taking *taking, struct lw_pulsar_entry *entry)
 
 /* -- Opening --------------------------------------------------------------------------------------- */
 
-/* Of a packed body the buffer; false: discarded, or no memory. */
+/* Into a buffer of its own; false: it is unreadable, or there is no memory. */
 static bool
-decompress(struct taking *taking)
+unpack(struct taking *taking, size_t size)
 {
     struct lw_pulsar_consumer *consumer = taking->consumer;
-    int32_t compression = taking->metadata->compression;
-    size_t size = taking->metadata->uncompressed_size;
-    enum lw_pulsar_fault fault = lw_pulsar_uncompressed_check(
-        compression, taking->body, size, consumer->options->uncompressed_bytes_max);
-    if (fault != LW_PULSAR_OK) {
-        discard(consumer, taking->message,
-                fault == LW_PULSAR_SIZE_REFUSED ? LW_PULSAR_INVALID_UNCOMPRESSED_SIZE
-                                                : LW_PULSAR_INVALID_DECOMPRESSION,
-                lw_pulsar_fault_text(fault));
-        return false;
-    }
     consumer->codec = consumer->codec ? consumer->codec : lw_pulsar_codec_create();
     uint8_t *buffer = lw_resize_array(NULL, size + 1, 1);
-    if (!consumer->codec || !buffer) {
+    enum lw_pulsar_fault fault = LW_PULSAR_NO_MEMORY;
+    if (consumer->codec && buffer) {
+        fault = lw_pulsar_decompress(consumer->codec, taking->metadata->compression,
+                                     taking->body, buffer, size);
+    }
+    if (fault != LW_PULSAR_OK) {
         lw_free(buffer);
-        break_connection(consumer);
+        if (fault == LW_PULSAR_NO_MEMORY) {
+            break_connection(consumer);
+        } else {
+            pass_unreadable(taking, LW_PULSAR_INVALID_DECOMPRESSION,
+                            lw_pulsar_fault_text(fault));
+        }
         return false;
     }
-    fault = lw_pulsar_decompress(consumer->codec, compression, taking->body, buffer, size);
     lw_free(taking->buffer);
     taking->buffer = buffer;
     taking->body = (struct lw_bytes){ buffer, size };
+    return true;
+}
+
+static bool
+decompress(struct taking *taking)
+{
+    size_t size = taking->metadata->uncompressed_size;
+    enum lw_pulsar_fault fault = lw_pulsar_uncompressed_check(
+        taking->metadata->compression, taking->body, size,
+        taking->consumer->options->uncompressed_bytes_max);
     if (fault != LW_PULSAR_OK) {
-        discard(consumer, taking->message, LW_PULSAR_INVALID_DECOMPRESSION,
-                lw_pulsar_fault_text(fault));
+        pass_unreadable(taking,
+                        fault == LW_PULSAR_SIZE_REFUSED ? LW_PULSAR_INVALID_UNCOMPRESSED_SIZE
+                                                        : LW_PULSAR_INVALID_DECOMPRESSION,
+                        lw_pulsar_fault_text(fault));
+        return false;
     }
-    return fault == LW_PULSAR_OK;
+    return unpack(taking, size);
 }
 
 /* The body is whole: decompress, then deliver what of it is new. */
 static void
-take_body(struct taking *taking, struct lw_pulsar_entry *entry,
-          struct lw_pulsar_chunked *chunked)
+take_body(struct taking *taking, struct lw_pulsar_entry *entry)
 {
+    struct lw_pulsar_chunked *chunked = taking->chunked;
     if (taking->metadata->compression != LW_PULSAR_COMPRESSION_NONE && !decompress(taking)) {
         return;
     }
@@ -456,7 +431,8 @@ take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
         taking->buffer = chunked->data;
         taking->body = (struct lw_bytes){ chunked->data, chunked->size };
         chunked->data = NULL;
-        take_body(taking, NULL, chunked);
+        taking->chunked = chunked;
+        take_body(taking, NULL);
     }
     lw_pulsar_chunked_free(chunked);
 }
@@ -492,8 +468,8 @@ take_chunk(struct taking *taking)
         take_whole_chunked(taking, whole);
         break;
     case LW_PULSAR_CHUNK_REFUSED:
-        discard(consumer, taking->message, LW_PULSAR_INVALID_UNCOMPRESSED_SIZE,
-                "its chunks do not make a message within the bounds");
+        pass_unreadable(taking, LW_PULSAR_INVALID_UNCOMPRESSED_SIZE,
+                        "its chunks do not make a message within the bounds");
         break;
     case LW_PULSAR_CHUNK_NO_MEMORY:
         break_connection(consumer);
@@ -550,19 +526,6 @@ charge_of_damaged(const struct lw_pulsar_payload *payload, const struct lw_pulsa
     return claimed <= most ? claimed : 1;
 }
 
-static void
-take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
-             const struct lw_pulsar_payload *payload, enum lw_pulsar_fault fault)
-{
-    uint32_t charge = payload ? charge_of_damaged(payload, &message->ack_set) : 1;
-    lw_pulsar_permits_charge(&consumer->permits, charge, 0);
-    discard(consumer, message,
-            fault == LW_PULSAR_CHECKSUM_WRONG ? LW_PULSAR_INVALID_CHECKSUM
-                                              : LW_PULSAR_INVALID_BATCH,
-            lw_pulsar_fault_text(fault));
-    lw_pulsar_consumer_flow(consumer);
-}
-
 /* It belongs to what was before a rewind or a seek. */
 static bool
 is_stale(const struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message)
@@ -571,26 +534,73 @@ is_stale(const struct lw_pulsar_consumer *consumer, const struct lw_pulsar_messa
     return consumer->is_seeking || (has_epoch && message->consumer_epoch < consumer->epoch);
 }
 
+/* Of brokers that do not tell who is active. */
+LW_INLINE void
+begin_ownership(struct lw_pulsar_consumer *consumer)
+{
+    if (__builtin_expect(!consumer->is_begun, 0)) {
+        lw_pulsar_consumer_begin(consumer);
+    }
+}
+
+/* A copy of what is confirmed already is not known any more: there is nothing to wait for. */
+static void
+note_compacted(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message_id *id)
+{
+    struct lw_pulsar_chunk_id place = { id->ledger, id->entry };
+    if (lw_pulsar_held_find(&consumer->entries.held, id->ledger, id->entry) &&
+        !lw_pulsar_compacted_note(&consumer->compacted, place)) {
+        break_connection(consumer);
+    }
+}
+
+/* `payload` NULL: not even its parts are known, and all of it is the body. */
+static void
+take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
+             const struct lw_pulsar_payload *payload, struct lw_bytes rest,
+             struct lw_pulsar_block *block, enum lw_pulsar_fault fault)
+{
+    struct lw_pulsar_unreadable what = {
+        .message = message,
+        .block = block,
+        .body = payload ? payload->body : rest,
+        .validation = fault == LW_PULSAR_CHECKSUM_WRONG ? LW_PULSAR_INVALID_CHECKSUM
+                                                        : LW_PULSAR_INVALID_BATCH,
+        .why = lw_pulsar_fault_text(fault),
+    };
+    uint32_t charge = payload ? charge_of_damaged(payload, &message->ack_set) : 1;
+    lw_pulsar_permits_charge(&consumer->permits, charge, 0);
+    if (!is_stale(consumer, message)) {
+        begin_ownership(consumer);
+        if (!lw_pulsar_consumer_take_unreadable(consumer, &what)) {
+            break_connection(consumer);
+        } else if (consumer->options->reads_compacted) {
+            note_compacted(consumer, &message->message_id);
+        }
+    }
+    lw_pulsar_consumer_flow(consumer);
+}
+
 /* Whatever is not one plain message of an entry that is not known. */
 __attribute__((noinline)) static void
 take_other(struct taking *taking, struct lw_pulsar_entry *entry)
 {
     struct lw_pulsar_consumer *consumer = taking->consumer;
     if (taking->metadata->encryption_keys.count > 0) {
-        discard(consumer, taking->message, LW_PULSAR_INVALID_DECRYPTION, "it is encrypted");
+        pass_unreadable(taking, LW_PULSAR_INVALID_DECRYPTION, "it is encrypted");
     } else if (lw_pulsar_metadata_is_chunk(taking->metadata)) {
         take_chunk(taking);
     } else if (is_copy(taking, entry)) {
         drop_copy(consumer, entry);
     } else {
-        take_body(taking, entry, NULL);
+        take_body(taking, entry);
     }
     lw_free(taking->buffer);
 }
 
 LW_INLINE void
 take(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
-     const struct lw_pulsar_metadata *metadata, struct lw_bytes body,
+     const struct lw_pulsar_metadata *metadata, const struct lw_pulsar_payload *payload,
      struct lw_pulsar_block *block)
 {
     const struct lw_pulsar_message_id *id = &message->message_id;
@@ -598,9 +608,10 @@ take(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *messag
     struct lw_pulsar_entry *entry = lw_pulsar_held_find(&consumer->entries.held, id->ledger,
                                                         id->entry);
     if (!entry && (metadata->has & LW_PULSAR_METADATA_HAS_MORE_TO_DO) == 0) {
-        (void)take_single(consumer, message, metadata, body, block, NULL);
+        (void)take_single(consumer, message, metadata, payload->body, block, NULL);
     } else {
-        struct taking taking = { consumer, message, block, metadata, body, NULL };
+        struct taking taking = { consumer, message,       block, payload,
+                                 metadata, payload->body, NULL,  NULL };
         take_other(&taking, entry);
     }
     if (__builtin_expect(consumer->permits.queued == queued, 0)) {
@@ -623,12 +634,12 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
     enum lw_pulsar_fault fault = lw_pulsar_payload_open(rest, &payload);
     if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
         take_damaged(consumer, message, fault == LW_PULSAR_CHECKSUM_WRONG ? &payload : NULL,
-                     fault);
+                     rest, block, fault);
         return;
     }
     fault = lw_pulsar_metadata_decode(payload.metadata, &metadata);
     if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
-        take_damaged(consumer, message, NULL, fault);
+        take_damaged(consumer, message, NULL, rest, block, fault);
         return;
     }
     lw_pulsar_permits_charge(&consumer->permits, charge_of(&metadata, &message->ack_set),
@@ -637,8 +648,9 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
         lw_pulsar_consumer_flow(consumer);
         return;
     }
-    if (__builtin_expect(!consumer->is_begun, 0)) {
-        lw_pulsar_consumer_begin(consumer); /* brokers that do not tell who is active */
+    begin_ownership(consumer);
+    take(consumer, message, &metadata, &payload, block);
+    if (__builtin_expect(consumer->options->reads_compacted, 0)) {
+        note_compacted(consumer, &message->message_id);
     }
-    take(consumer, message, &metadata, payload.body, block);
 }

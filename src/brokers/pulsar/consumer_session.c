@@ -189,6 +189,7 @@ begin_session(struct lw_pulsar_consumer *consumer)
     struct lw_host *host = consumer->client->host;
     lw_pulsar_backoff_reset(&consumer->backoff);
     lw_pulsar_permits_begin(&consumer->permits);
+    lw_pulsar_compacted_reset(&consumer->compacted);
     consumer->state = LW_PULSAR_CONSUMER_READY;
     consumer->was_ready = true;
     consumer->has_said = false;

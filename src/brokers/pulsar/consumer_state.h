@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of a consumer share. consumer.c has its life and the calls of the source;
- * consumer_session.c finds, subscribes and ends sessions; consumer_message.c takes what comes;
+ * consumer_session.c finds, subscribes and ends sessions; consumer_message.c takes what comes; consumer_fault.c takes of it what cannot be read;
  * consumer_ack.c sends acknowledgements; consumer_redeliver.c asks for redelivery. Loop thread.
  */
 #ifndef LW_BROKERS_PULSAR_CONSUMER_STATE_H
@@ -9,6 +9,7 @@
 
 #include "brokers/pulsar/acks.h"
 #include "brokers/pulsar/chunks.h"
+#include "brokers/pulsar/compacted.h"
 #include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/nacks.h"
 #include "brokers/pulsar/permits.h"
@@ -77,7 +78,8 @@ struct lw_pulsar_consumer {
     struct lw_pulsar_acks acks;
     struct lw_pulsar_nacks nacks;
     struct lw_pulsar_chunks chunks;
-    struct lw_pulsar_codec *codec; /* made on first use */
+    struct lw_pulsar_compacted compacted; /* of reads_compacted */
+    struct lw_pulsar_codec *codec;        /* made on first use */
     struct lw_list flights;
     struct lw_list spare_flights;
     struct lw_list timeouts; /* entries that are held, oldest first */
@@ -91,8 +93,6 @@ struct lw_pulsar_consumer {
     struct lw_deferred deferred;  /* what is told to the source later */
     struct lw_deferred ack_flush; /* acks at the end of a turn */
     struct lw_pulsar_consumer_figures figures;
-    uint64_t discard_said_at;
-    uint64_t discards_unsaid;
     uint8_t *ids_buffer; /* of redeliveries */
     char assigned[256];  /* the next owner's URL, as the broker said; empty: none */
     char moved_to[256];  /* another cluster's URL; empty: ours */
@@ -131,6 +131,24 @@ void lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
                                    struct lw_bytes rest, struct lw_pulsar_block *block);
 void lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, bool acks);
 
+/* -- consumer_fault.c */
+struct lw_pulsar_unreadable {
+    const struct lw_pulsar_message *message;
+    struct lw_pulsar_block *block;
+    const struct lw_pulsar_metadata *metadata; /* NULL: it cannot be believed */
+    struct lw_bytes metadata_bytes;
+    struct lw_bytes body;              /* as it came */
+    uint8_t *buffer;                   /* of the body, given; NULL: it lies in the block */
+    struct lw_pulsar_chunked *chunked; /* NULL, or the whole whose ids it takes */
+    int32_t validation;                /* LW_PULSAR_INVALID_ */
+    bool is_sealed;                    /* encrypted: the metadata is kept for a copy */
+    const char *why;                   /* static */
+};
+
+/* False without memory. */
+bool lw_pulsar_consumer_take_unreadable(struct lw_pulsar_consumer *consumer,
+                                        const struct lw_pulsar_unreadable *what);
+
 /* -- consumer_ack.c */
 void lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer);
@@ -163,6 +181,23 @@ lw_pulsar_consumer_rewinds(const struct lw_pulsar_consumer *consumer)
 {
     return consumer->options->type == LW_PULSAR_SUB_EXCLUSIVE ||
            consumer->options->type == LW_PULSAR_SUB_FAILOVER;
+}
+
+static inline void
+lw_pulsar_consumer_enqueue(struct lw_pulsar_consumer *consumer,
+                           struct lw_pulsar_received *member)
+{
+    lw_pulsar_permits_queue(&consumer->permits, member->key.size + member->value.size);
+    lw_queue_push(&consumer->queue, &member->node);
+    consumer->figures.messages++;
+}
+
+static inline void
+lw_pulsar_consumer_tell_ready(struct lw_pulsar_consumer *consumer, bool was_empty)
+{
+    if (was_empty && consumer->queue.first && !consumer->is_paused) {
+        consumer->ops->on_ready(consumer);
+    }
 }
 
 /* Commands may be sent for the session. */

@@ -33,6 +33,9 @@ free_parts(struct lw_pulsar_entry *entry)
     if (entry->chunks) {
         lw_free(entry->chunks);
     }
+    if (__builtin_expect(entry->validation != LW_PULSAR_NOT_INVALID, 0)) {
+        lw_free(entry->note);
+    }
 }
 
 static void
@@ -369,6 +372,9 @@ lw_pulsar_received_fill(struct lw_pulsar_received *member, uint32_t slot,
     out->position = position_of(member);
     out->slot = slot;
     out->redeliveries = member->arrival->redeliveries;
+    out->fault = member->arrival->entry->validation == LW_PULSAR_NOT_INVALID
+                     ? NULL
+                     : member->arrival->entry->note->text;
     out->owner = member;
     out->entry = NULL;
 }

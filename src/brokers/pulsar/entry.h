@@ -75,6 +75,13 @@ struct lw_pulsar_chunk_id {
 
 enum { LW_PULSAR_NOT_INVALID = -1 };
 
+/* Why an entry cannot be read; with the metadata of one that is encrypted. */
+struct lw_pulsar_fault_note {
+    const char *text;
+    size_t sealed_size; /* 0: it is not encrypted */
+    uint8_t sealed[];
+};
+
 struct lw_pulsar_entries {
     struct lw_pool pool;
     struct lw_pulsar_arrays *arrays;
@@ -95,7 +102,7 @@ struct lw_pulsar_entry {
     int32_t batch_size; /* 0: no batch */
     uint32_t word_count;
     uint32_t left;      /* messages of all arrivals that are not released */
-    int16_t validation; /* LW_PULSAR_INVALID_, or LW_PULSAR_NOT_INVALID */
+    int16_t validation; /* LW_PULSAR_INVALID_: it has a note; or LW_PULSAR_NOT_INVALID */
     uint8_t ack_state;
     bool is_ack_again; /* more was acknowledged while an ack was under way */
     bool is_in_table;
@@ -111,6 +118,7 @@ struct lw_pulsar_entry {
     uint64_t timeout_due;
     uint64_t nack_due;
     size_t nack_place;                 /* in the heap, from 1; 0: not in it */
+    struct lw_pulsar_fault_note *note; /* owned; only where `validation` says so */
     struct lw_pulsar_chunk_id *chunks; /* before the last one, which is the entry itself */
     uint32_t chunk_count;
     struct lw_pulsar_arrival first;

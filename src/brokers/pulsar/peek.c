@@ -332,7 +332,8 @@ show(struct part *part, const struct lw_message *message)
                                 .event_time_ms = times.event_time_ms,
                                 .key = message->key,
                                 .ordering_key = message->ordering_key,
-                                .value = message->value };
+                                .value = message->value,
+                                .fault = message->fault };
     peeked.headers = lw_pulsar_message_headers(message, &peeked.header_count);
     part->shown = lw_pulsar_message_id_of(id.ledger, id.entry);
     part->shown.batch_index = id.batch_index;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/producer_state.h"
 
 static void on_pump(struct lw_deferred *deferred);
@@ -429,8 +430,10 @@ make(struct lw_pulsar_producer *producer, struct lw_pulsar_waiting item)
 {
     struct lw_pulsar_batches *batches = &producer->batches;
     size_t bytes = lw_pulsar_member_bytes_max(item.publication);
+    const struct lw_message *base = item.publication->base;
     if (item.is_alone || item.publication->delay_ms > 0 ||
-        !lw_pulsar_batches_takes(batches, bytes)) {
+        !lw_pulsar_batches_takes(batches, bytes) ||
+        (base && lw_pulsar_message_sealed(base).data)) {
         make_alone(producer, item);
         return;
     }

@@ -259,15 +259,53 @@ set_single(const struct lw_pulsar_encoding *encoding, const struct lw_publicatio
     }
 }
 
+/*
+ * A copy of an encrypted message: its bytes go as they came, with all that decrypting and unpacking
+ * them needs. False: it is none.
+ */
+static bool
+seal(const struct lw_publication *publication, struct lw_pulsar_metadata *metadata)
+{
+    struct lw_pulsar_metadata from;
+    struct lw_bytes sealed = { NULL, 0 };
+    if (publication->base && publication->value.data) {
+        sealed = lw_pulsar_message_sealed(publication->base);
+    }
+    if (!sealed.data || lw_pulsar_metadata_decode(sealed, &from) != LW_PULSAR_OK) {
+        return false;
+    }
+    metadata->has |= from.has &
+                     (LW_PULSAR_METADATA_HAS_NUM_MESSAGES | LW_PULSAR_METADATA_HAS_NUM_CHUNKS |
+                      LW_PULSAR_METADATA_HAS_TOTAL_CHUNK_SIZE |
+                      LW_PULSAR_METADATA_HAS_CHUNK_ID);
+    metadata->num_messages_in_batch = from.num_messages_in_batch;
+    metadata->uuid = from.uuid;
+    metadata->num_chunks_from_msg = from.num_chunks_from_msg;
+    metadata->total_chunk_msg_size = from.total_chunk_msg_size;
+    metadata->chunk_id = from.chunk_id;
+    metadata->compression = from.compression;
+    metadata->uncompressed_size = from.uncompressed_size;
+    metadata->encryption_keys = from.encryption_keys;
+    metadata->encryption_algo = from.encryption_algo;
+    metadata->encryption_param = from.encryption_param;
+    return true;
+}
+
 static enum lw_status
 write_single(struct lw_pulsar_encoding *encoding, struct lw_pulsar_metadata *metadata,
              struct lw_pulsar_op *op)
 {
+    bool is_sealed = metadata->encryption_keys.count > 0; /* it cannot be cut */
     if (!is_small_enough(encoding, op, metadata)) {
-        return encoding->chunks ? lw_pulsar_encode_chunks(encoding, metadata, op->payload, op)
-                                : LW_STATUS_TOO_LARGE;
+        return encoding->chunks && !is_sealed
+                   ? lw_pulsar_encode_chunks(encoding, metadata, op->payload, op)
+                   : LW_STATUS_TOO_LARGE;
     }
     struct lw_pulsar_command command = send_of(encoding);
+    if (metadata->has & LW_PULSAR_METADATA_HAS_NUM_MESSAGES) {
+        command.send.has |= LW_PULSAR_SEND_HAS_NUM_MESSAGES;
+        command.send.num_messages = metadata->num_messages_in_batch;
+    }
     return write_head(op, &command, metadata) ? LW_STATUS_OK : LW_STATUS_NO_MEMORY;
 }
 
@@ -286,7 +324,9 @@ lw_pulsar_encode_single(struct lw_pulsar_encoding *encoding,
     }
     struct lw_pulsar_metadata metadata = metadata_of(encoding, publication, &parts);
     set_single(encoding, publication, &parts, &metadata);
-    if (!compress(encoding, publication->value, &metadata, &op->body, &op->payload)) {
+    op->payload = publication->value;
+    if (!seal(publication, &metadata) &&
+        !compress(encoding, publication->value, &metadata, &op->body, &op->payload)) {
         return give_up(encoding, op, LW_STATUS_NO_MEMORY);
     }
     op->items[0] = item->publication;

@@ -215,15 +215,14 @@ what_cannot_be_read_is_acknowledged_with_its_reason_and_holds_nothing_up(void **
         consuming->settings.subscription = type == LW_PULSAR_SUB_SHARED ? "shared"
                                                                         : "exclusive";
         consuming->settings.initial_position = LW_PULSAR_INITIAL_LATEST;
+        consuming->acks = true;
         consuming_start(consuming, 2);
         consuming_rest(consuming);
         size_t broken = store_broken();
         stage_publish("whole", 0);
-        consuming_until(consuming, 1);
-        expect_text(consuming->messages[0].value, "whole");
-        consuming_ack_all(consuming);
+        consuming_until(consuming, broken + 1);
         consuming_pass_ms(consuming, 200);
-        assert_int_equal(consuming_figures(consuming).discarded, broken);
+        assert_int_equal(consuming_figures(consuming).unreadable, broken);
         assert_int_equal(stage_subscription(consuming->settings.subscription).backlog, 0);
         assert_int_equal(consuming_figures(consuming).sessions, 1);
         consuming_destroy(consuming);
@@ -242,9 +241,10 @@ an_encrypted_message_is_acknowledged_with_its_reason(void **state)
     stage_store(&metadata, lw_bytes_of("secret"));
     stage_publish("plain", 0);
     struct consuming *consuming = consuming_create(&stage.world, LW_PULSAR_SUB_SHARED);
-    consuming_start(consuming, 1);
-    consuming_until(consuming, 1);
-    expect_text(consuming->messages[0].value, "plain");
+    consuming_start(consuming, 2);
+    consuming_until(consuming, 2);
+    expect_text(consuming->messages[0].value, "secret");
+    expect_text(consuming->messages[1].value, "plain");
     consuming_ack_all(consuming);
     consuming_pass_ms(consuming, 200);
     assert_int_equal(embedded_counts(stage.broker)->acks_invalid[LW_PULSAR_INVALID_DECRYPTION],
@@ -267,10 +267,10 @@ a_damaged_batch_gives_back_the_permits_of_all_its_members(void **state)
     stage_publish("whole", 0);
     struct consuming *consuming = consuming_create(&stage.world, LW_PULSAR_SUB_SHARED);
     consuming_start(consuming, 1000);
-    consuming_until(consuming, 1);
+    consuming_until(consuming, 101);
     consuming_ack_all(consuming);
     consuming_pass_ms(consuming, 200);
-    assert_int_equal(consuming_figures(consuming).discarded, 100);
+    assert_int_equal(consuming_figures(consuming).unreadable, 100);
     stage_expect_permits_agree(consuming, "s");
     consuming_destroy(consuming);
 }
