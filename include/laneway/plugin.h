@@ -114,12 +114,13 @@ struct lw_source_options {
     bool reads_tiers;         /* false: only publishes to them */
 };
 
-/* What options of the client itself ask of the dispatcher. */
-struct lw_source_wishes {
+/* What options of the client itself mean for the dispatcher. */
+struct lw_source_traits {
     uint32_t
         redeliveries_max; /* what fails after so many is dead-lettered; 0: given back for ever */
     const char *dead_letter_topic; /* where to, if nobody says it; NULL: the conventional one */
     bool starts_paused;            /* until somebody resumes it */
+    bool ignores_delays;           /* the broker gives it delayed messages at once */
 };
 
 enum lw_event_kind {
@@ -197,7 +198,9 @@ struct lw_broker_ops {
                                 const struct lw_source_options *options,
                                 struct lw_source **ret_source, struct lw_error *ret_error);
     /* Texts live as long as the source. NULL: nothing is asked. */
-    void (*wishes)(const struct lw_source *source, struct lw_source_wishes *ret_wishes);
+    void (*traits)(const struct lw_source *source, struct lw_source_traits *ret_traits);
+    /* Does it read that topic, however that is spelt? NULL: when the names are the same text. */
+    bool (*reads)(const struct lw_source *source, const char *topic);
     /* Takes a subscription back, before start only: as if it had never been. */
     void (*unsubscribe)(struct lw_source *source);
     /* Begins to connect; returns at once. */

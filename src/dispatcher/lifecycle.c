@@ -3,6 +3,7 @@
  * Making, starting and ending a dispatcher, and the warnings that its whole picture allows.
  * Brokers and engines are given by the service; a failed start undoes itself through deinit.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -288,41 +289,75 @@ make_tables(struct lw_dispatcher *dispatcher)
     return status;
 }
 
+static bool
+does_read(const struct lw_stream *stream, const char *topic)
+{
+    const struct lw_broker_ops *ops = stream->link->broker->ops;
+    return ops->reads ? ops->reads(stream->source, topic) : strcmp(stream->topic, topic) == 0;
+}
+
 static const struct lw_stream *
 find_consumer(const struct lw_dispatcher *dispatcher, const struct lw_link *link,
               const char *topic)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_stream *stream = dispatcher->streams[i];
-        if (stream->link == link && strcmp(stream->topic, topic) == 0) {
+        if (stream->link == link && does_read(stream, topic)) {
             return stream;
         }
     }
     return NULL;
 }
 
-/* A retry topic that nobody here consumes, unless its tiers are read or it is marked external. */
+/* Said, or an error; `why` goes on where the name of the topic ended. */
+static enum lw_status
+warn_retry(const struct lw_stream *stream, const char *code, const char *event, const char *why,
+           struct lw_error *ret_error)
+{
+    struct lw_dispatcher *dispatcher = stream->dispatcher;
+    if (dispatcher->options.retry_warnings == LW_WARNINGS_ERROR) {
+        return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0309",
+                            "the retry topic \"%s\" of %s %s", stream->retry_topic,
+                            stream->topic, why);
+    }
+    char text[160];
+    (void)snprintf(text, sizeof(text), "a retry topic %s", why);
+    lw_host_log(dispatcher->host, LW_LOG_WARN, event, text, "code=%s topic=%s retry_topic=%s",
+                code, stream->topic, stream->retry_topic);
+    return LW_STATUS_OK;
+}
+
+/*
+ * A retry topic that nobody here consumes, unless its tiers are read or it is marked external; and
+ * one whose consumer is given its copies at once, whatever their delay.
+ */
 static enum lw_status
 warn_retry_topics(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
 {
-    enum lw_warnings mode = dispatcher->options.retry_warnings;
-    for (uint32_t i = 0; i < dispatcher->stream_count && mode != LW_WARNINGS_SILENT; i++) {
+    enum lw_status status = LW_STATUS_OK;
+    if (dispatcher->options.retry_warnings == LW_WARNINGS_SILENT) {
+        return LW_STATUS_OK;
+    }
+    for (uint32_t i = 0; i < dispatcher->stream_count && status == LW_STATUS_OK; i++) {
         const struct lw_stream *stream = dispatcher->streams[i];
-        if (!stream->retry_topic || stream->is_retry_external || stream->reads_tiers ||
-            find_consumer(dispatcher, stream->link, stream->retry_topic)) {
+        if (!stream->retry_topic || stream->reads_tiers) {
             continue;
         }
-        if (mode == LW_WARNINGS_ERROR) {
-            return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0309",
-                                "retry topic \"%s\" of %s is consumed by nobody here",
-                                stream->retry_topic, stream->topic);
+        const struct lw_stream *reader = find_consumer(dispatcher, stream->link,
+                                                       stream->retry_topic);
+        if (!reader && !stream->is_retry_external) {
+            status = warn_retry(stream, "W0301", "retry.unconsumed",
+                                "is consumed by nobody here; mark it external if somebody else "
+                                "does",
+                                ret_error);
+        } else if (reader && reader->ignores_delays) {
+            status = warn_retry(stream, "W0316", "retry.undelayed",
+                                "is consumed by a subscription that is neither shared nor "
+                                "key_shared: the broker delays nothing for it",
+                                ret_error);
         }
-        lw_host_log(dispatcher->host, LW_LOG_WARN, "retry.unconsumed",
-                    "a retry topic is consumed by nobody here; mark it external if somebody "
-                    "else does",
-                    "code=W0301 topic=%s retry_topic=%s", stream->topic, stream->retry_topic);
     }
-    return LW_STATUS_OK;
+    return status;
 }
 
 /* Follows dead letters from consumer to consumer; true when they come back to `first`. */

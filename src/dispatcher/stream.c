@@ -383,17 +383,17 @@ lw_stream_destroy(struct lw_stream *stream)
 
 /* What the client's own options ask for; what was said here by our own names goes first. */
 static enum lw_status
-take_wishes(struct lw_stream *stream, const struct lw_subscription_options *options,
+take_traits(struct lw_stream *stream, const struct lw_subscription_options *options,
             struct lw_error *ret_error)
 {
     const struct lw_broker_ops *ops = stream->link->broker->ops;
-    struct lw_source_wishes wishes = { 0 };
-    if (!ops->wishes) {
+    struct lw_source_traits traits = { 0 };
+    if (!ops->traits) {
         return LW_STATUS_OK;
     }
-    ops->wishes(stream->source, &wishes);
-    if (wishes.dead_letter_topic && stream->dead_letter_topic && !options->dead_letter.topic) {
-        char *topic = lw_copy_text(wishes.dead_letter_topic);
+    ops->traits(stream->source, &traits);
+    if (traits.dead_letter_topic && stream->dead_letter_topic && !options->dead_letter.topic) {
+        char *topic = lw_copy_text(traits.dead_letter_topic);
         if (!topic) {
             return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "",
                                 "no memory for a subscription");
@@ -401,8 +401,9 @@ take_wishes(struct lw_stream *stream, const struct lw_subscription_options *opti
         lw_free(stream->dead_letter_topic);
         stream->dead_letter_topic = topic;
     }
-    stream->policy.redeliveries_max = stream->dead_letter_topic ? wishes.redeliveries_max : 0;
-    stream->subscription.is_paused = wishes.starts_paused;
+    stream->policy.redeliveries_max = stream->dead_letter_topic ? traits.redeliveries_max : 0;
+    stream->subscription.is_paused = traits.starts_paused;
+    stream->ignores_delays = traits.ignores_delays;
     return LW_STATUS_OK;
 }
 
@@ -426,7 +427,7 @@ lw_stream_open(struct lw_stream *stream, const struct lw_subscription_options *o
     };
     enum lw_status status = stream->link->broker->ops->subscribe(stream->link->broker, &source,
                                                                  &stream->source, ret_error);
-    return status == LW_STATUS_OK ? take_wishes(stream, options, ret_error) : status;
+    return status == LW_STATUS_OK ? take_traits(stream, options, ret_error) : status;
 }
 
 void

@@ -86,6 +86,7 @@ struct lw_stream {
     size_t tier_count;
     bool reads_tiers;
     bool is_retry_external;
+    bool ignores_delays; /* its broker gives it delayed messages at once */
 
     struct lw_settle_item settle_items[LW_SETTLE_BATCH];
     uint32_t settle_count;

@@ -335,7 +335,7 @@ check_retry_reader(struct readers *readers, const struct lw_config_subscription 
     }
 }
 
-/* The dispatcher compares names as they are spelled. */
+/* One topic has one spelling, in logs and reports, too. */
 static void
 spell_alike(struct readers *readers, struct lw_config_subscription *from)
 {

@@ -31,6 +31,7 @@ struct stage {
     uint32_t running_count;
     uint32_t runs;
     char identity[256]; /* of the message that ran last */
+    char log[8192];
 };
 
 static struct stage stage;
@@ -47,6 +48,16 @@ on_message(struct lw_delivery *delivery, void *user)
     (void)lw_delivery_message_id(delivery, stage.identity, sizeof stage.identity);
 }
 
+static void
+on_log(enum lw_log_level level, const char *event, const char *text, const char *fields,
+       void *user)
+{
+    size_t used = strlen(stage.log);
+    (void)level, (void)user;
+    (void)snprintf(stage.log + used, sizeof stage.log - used, "%s: %s %s\n", event, text,
+                   fields);
+}
+
 static int
 set_up(void **state)
 {
@@ -57,6 +68,7 @@ set_up(void **state)
     (void)state;
     memset(&stage, 0, sizeof stage);
     virtual_host_init(&stage.clock, 1);
+    stage.clock.host.log = on_log;
     embedded_settings_init(&settings);
     stage.broker = embedded_create(&stage.clock.host, &settings);
     embedded_create_topic(stage.broker, TOPIC);
@@ -135,11 +147,13 @@ static int
 tear_down(void **state)
 {
     (void)state;
-    lw_shutdown_begin(&stage.dispatcher, true);
-    while (stage.running_count > 0) {
-        finish(LW_OK);
+    if (stage.dispatcher.phase != LW_PHASE_NEW) {
+        lw_shutdown_begin(&stage.dispatcher, true);
+        while (stage.running_count > 0) {
+            finish(LW_OK);
+        }
+        until(is_closed);
     }
-    until(is_closed);
     const struct embedded_counts *counts = embedded_counts(stage.broker);
     if (counts->violations > 0 || counts->protocol_errors > 0) {
         fail_msg("%s %s", counts->first_violation, counts->last_error);
@@ -423,6 +437,80 @@ a_retry_copy_says_where_it_came_from_and_keeps_its_identity(void **state)
     assert_string_equal(property_of(TOPIC "-again", "DEAD_LETTER_TOPIC"), LETTERS);
 }
 
+/* -- Warnings ------------------------------------------------------------------------------------------ */
+
+/* Starts a subscription with that retry topic, and perhaps one that reads "again". */
+static enum lw_status
+start_with_retries(const char *retry_topic, const struct lw_property *reader)
+{
+    struct lw_subscription_options options = wanted(NULL, 0);
+    struct lw_error error = { 0 };
+    options.retry.topic = retry_topic;
+    assert_int_equal(
+        lw_dispatcher_add_stream(&stage.dispatcher, &options, stage.engine, &error),
+        LW_STATUS_OK);
+    if (reader) {
+        options = wanted(reader, 1);
+        options.topic = "again";
+        assert_int_equal(
+            lw_dispatcher_add_stream(&stage.dispatcher, &options, stage.engine, &error),
+            LW_STATUS_OK);
+    }
+    enum lw_status status = lw_dispatcher_start(&stage.dispatcher, &error);
+    (void)snprintf(stage.log + strlen(stage.log), 64, "%s", error.code);
+    rest();
+    return status;
+}
+
+static const struct lw_property shared = { "consumer_type", "shared" };
+static const struct lw_property failover = { "consumer_type", "failover" };
+
+static void
+a_retry_topic_that_is_read_by_another_spelling_is_no_warning(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_retries("persistent://public/default/again", &shared),
+                     LW_STATUS_OK);
+    assert_null(strstr(stage.log, "retry."));
+}
+
+static void
+a_retry_topic_that_nobody_reads_is_a_warning(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_retries("persistent://public/other/again", &shared),
+                     LW_STATUS_OK);
+    assert_non_null(strstr(stage.log, "retry.unconsumed"));
+    assert_non_null(strstr(stage.log, "code=W0301"));
+}
+
+static void
+a_retry_topic_whose_delays_are_not_kept_is_a_warning(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_retries("again", &failover), LW_STATUS_OK);
+    assert_non_null(strstr(stage.log, "retry.undelayed"));
+    assert_non_null(strstr(stage.log, "code=W0316"));
+}
+
+static void
+warnings_about_retries_can_be_silenced(void **state)
+{
+    (void)state;
+    stage.dispatcher.options.retry_warnings = LW_WARNINGS_SILENT;
+    assert_int_equal(start_with_retries("again", &failover), LW_STATUS_OK);
+    assert_null(strstr(stage.log, "retry."));
+}
+
+static void
+warnings_about_retries_can_be_errors(void **state)
+{
+    (void)state;
+    stage.dispatcher.options.retry_warnings = LW_WARNINGS_ERROR;
+    assert_int_equal(start_with_retries("again", &failover), LW_STATUS_CONFIG);
+    assert_non_null(strstr(stage.log, "E0309"));
+}
+
 /* -- What may be asked for in advance ------------------------------------------------------------------ */
 
 static int64_t
@@ -484,6 +572,11 @@ main(void)
         TEST(what_was_redelivered_beyond_the_count_does_not_run_again),
         TEST(without_a_policy_redelivery_does_not_end),
         TEST(a_retry_copy_says_where_it_came_from_and_keeps_its_identity),
+        TEST(a_retry_topic_that_is_read_by_another_spelling_is_no_warning),
+        TEST(a_retry_topic_that_nobody_reads_is_a_warning),
+        TEST(a_retry_topic_whose_delays_are_not_kept_is_a_warning),
+        TEST(warnings_about_retries_can_be_silenced),
+        TEST(warnings_about_retries_can_be_errors),
         TEST(without_a_bound_over_all_partitions_the_queue_size_is_asked_for),
         TEST(no_more_is_asked_for_than_the_bound_over_all_partitions),
         TEST(what_starts_paused_receives_nothing_until_it_is_resumed),

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -369,14 +370,28 @@ close_broker(struct lw_broker *base)
 /* -- Messages ------------------------------------------------------------------------------------------- */
 
 static void
-wishes(const struct lw_source *face, struct lw_source_wishes *ret_wishes)
+traits(const struct lw_source *face, struct lw_source_traits *ret_traits)
 {
     const struct lw_pulsar_source *source = (const void *)face;
-    *ret_wishes = (struct lw_source_wishes){
+    int32_t type = source->settings.type;
+    *ret_traits = (struct lw_source_traits){
         .redeliveries_max = source->settings.max_redeliver_count,
         .dead_letter_topic = source->settings.dead_letter_topic,
         .starts_paused = source->settings.starts_paused,
+        .ignores_delays = type != LW_PULSAR_SUB_SHARED && type != LW_PULSAR_SUB_KEY_SHARED,
     };
+}
+
+static bool
+reads(const struct lw_source *face, const char *topic)
+{
+    const struct lw_pulsar_source *source = (const void *)face;
+    struct lw_pulsar_name name;
+    if (lw_pulsar_name_parse(topic, &name, NULL) != LW_STATUS_OK) {
+        return false;
+    }
+    return source->pattern ? lw_pulsar_pattern_has(source->pattern, name.text)
+                           : strcmp(source->name.text, name.text) == 0;
 }
 
 static void
@@ -504,7 +519,8 @@ static const struct lw_broker_ops ops = {
     .scheme = "pulsar",
     .create = create,
     .subscribe = subscribe,
-    .wishes = wishes,
+    .traits = traits,
+    .reads = reads,
     .unsubscribe = unsubscribe,
     .start = start,
     .events = events,
