@@ -3,7 +3,7 @@
 
 $INTEROP_SEEN is the file: one JSON object a line, written before the answer; a value above 200
 bytes is replaced by "digest", its size and hash. A header "do" asks for: reply (the value again),
-dead, retry (until the third attempt).
+dead, error, retry (until the third attempt).
 """
 import base64
 import hashlib
@@ -37,6 +37,8 @@ def answer_of(message):
             "reply_b64": base64.b64encode(value_of(message)).decode()})
     elif wanted == "dead":
         answer.update(result="dead", reason="as asked")
+    elif wanted == "error":
+        answer.update(result="error", reason="as asked")
     elif wanted == "retry" and message.get("retries", 0) < 2:
         answer.update(result="retry", reason="as asked")
     return answer

@@ -31,6 +31,7 @@ tools/broker pulsar COMMAND [OPTION...]
   log        print its log
   python     print a Python interpreter that has pulsar-client
              (--dispatcher: one that has pulsar-dispatcher, too)
+  jars       print the folder of the jars of broker and Java client
   token ROLE [SECONDS]  print a token, which may end in some seconds (--token)
   admin VERB ARG...     tests/support/pulsar/pulsar_admin.py against this broker; -h lists the verbs
   client VERB ARG...    tests/support/pulsar/pulsar_client.py, the official client, the same
@@ -330,6 +331,8 @@ pulsar_python() {
     fi
 }
 
+pulsar_print_jars() { pulsar_need_jars && printf '%s\n' "$pulsar_jars"; }
+
 # --- a broker that the caller brought is used, never started, stopped or killed ---------------
 
 # Tests may be given our own broker by PULSAR_URL, too; that one obeys.
@@ -410,6 +413,7 @@ broker_main() {
     case $command in
     start | kill | restart | stop) broker_locked "$pulsar_state" "pulsar_$command" ;;
     address | info | status | python) "pulsar_$command" ;;
+    jars) pulsar_print_jars ;;
     token | admin | client) "pulsar_$command" "$@" ;;
     log) cat "$pulsar_state/log" ;;
     help | --help | -h) pulsar_help ;;
