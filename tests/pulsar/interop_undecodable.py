@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that cannot be read, from the official client and raw: encrypted, single and batched
-and chunked. They follow on_undecodable; what is behind them goes on, and nothing is lost."""
+"""Messages that cannot be read: encrypted ones of the official client, single, batched and chunked,
+and broken ones, byte by byte. They follow on_undecodable; what is behind them goes on, and nothing
+is lost."""
+import base64
 import pathlib
 import subprocess
 import sys
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import _interop as interop  # noqa: E402
+import _interop_raw as raw  # noqa: E402
 from _interop import check, check_equal, pulsar, test  # noqa: E402
 
 KEY = "laneway-test"
@@ -126,6 +130,81 @@ def encrypted_chunks_are_dead_letters_one_by_one(folder):
     check_equal(len(found), 2, "dead letters")
     service.end()
     print("2 encrypted chunks")
+
+
+def broken():
+    """(what, metadata, payload, messages, fault): entries that a broker stores and nobody reads."""
+    packed = [zlib.compress(b"x" * (1000 + n)) for n in range(3)]
+    return [
+        ("no batch", raw.metadata(batch=3), b"this is no batch", 3, "malformed batch"),
+        ("a batch that breaks off", raw.metadata(batch=2),
+         b"\0\0\0\2\x18\3abc" + b"\0\0\0\2\x18\x7f", 2, "malformed"),
+        ("no zlib", raw.metadata(2, 100), b"this is no zlib", 1, "compressed data corrupt"),
+        ("a codec of tomorrow", raw.metadata(17, 100), b"?", 1, "unknown compression"),
+        ("a bomb beyond all bounds", raw.metadata(2, 2**32 - 1), packed[0], 1, "size refused"),
+        ("a bomb", raw.metadata(2, 100 << 20), b"small", 1, "size refused"),
+        ("a size that is too small", raw.metadata(2, 10), packed[1], 1, "compressed data corrupt"),
+        ("a size that is too large", raw.metadata(2, 2000), packed[2], 1, "compressed data corrupt"),
+        ("chunks of 2 GiB", raw.metadata(more=raw.field(26, "u") + raw.field(27, 3) + raw.field(
+            28, 2**31 - 1) + raw.field(29, 0)), b"abc", 1, "its chunks"),
+    ]
+
+
+@test
+def broken_entries_are_dead_letters_with_their_bytes(folder):
+    for kind in ("shared", "exclusive"):
+        topic, dead = interop.unique("broken"), interop.unique("broken-dead")
+        producer = raw.Producer(interop.url(), topic)
+        for _, encoded, payload, messages, _ in broken():
+            producer.publish(encoded, payload, messages)
+        producer.publish(raw.metadata(key="k"), b"whole")
+        service = interop.Service(folder, [topic], name=kind, kind=kind,
+                                  dead_letter={"topic": dead}).start()
+        service.wait_count(1)
+        interop.wait_settled(topic)
+        check_equal([m["value"] for m in service.messages()], ["whole"], "what the handler got")
+        letters = interop.read(dead, len(broken()))
+        check_equal(sorted(m.data() for m in letters), sorted(each[2] for each in broken()),
+                    "bytes of the dead letters")
+        reasons = {m.data(): str(m.properties()) for m in letters}
+        for what, _, payload, _, fault in broken():
+            check(fault in reasons[payload], f"{what}: {reasons[payload]}")
+        connected = [line for line in service.lines if line.get("event") == "pulsar.connected"]
+        check_equal(len(connected), 1, "connections that were made")
+        service.end()
+        producer.close()
+    print(f"{2 * len(broken())} broken entries")
+
+
+@test
+def entries_whose_metadata_is_none_are_passed_over_by_the_broker(folder):
+    topic = interop.unique("no-metadata")
+    producer = raw.Producer(interop.url(), topic)
+    producer.publish(b"\xff\xff\xff\xff", b"nobody can know what this is")
+    producer.publish(raw.metadata(), b"whole")
+    service = interop.Service(folder, [topic]).start()
+    service.wait_count(1)
+    check_equal([m["value"] for m in service.messages()], ["whole"], "what the handler got")
+    service.end()
+    print("1 entry")
+
+
+@test
+def keys_of_bytes_come_decoded(folder):
+    key = b"\xff\x00\xfe key"
+    topic, dead = interop.unique("raw-key"), interop.unique("raw-key-dead")
+    producer = raw.Producer(interop.url(), topic)
+    producer.publish(raw.metadata(key_b64=base64.b64encode(key).decode(),
+                                  more=raw.field(4, raw.pair("do", "dead"))), b"value")
+    producer.publish(raw.metadata(key_b64="no base64!"), b"value")
+    service = interop.Service(folder, [topic], dead_letter={"topic": dead}).start()
+    service.wait_count(2)
+    check_equal({interop.bytes_of(m, "key") for m in service.messages()}, {key, b"no base64!"},
+                "keys at the handler")
+    letter = interop.read(dead, 1)[0]
+    check_equal(base64.b64decode(letter.partition_key()), key, "key of the dead letter")
+    service.end()
+    print("2 keys")
 
 
 @test
