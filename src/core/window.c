@@ -14,7 +14,6 @@
 #define MS UINT64_C(1000000)
 #define ROUND_TRIP_MIN_NS MS
 #define ROUND_TRIP_MAX_NS (MS * 1000)
-#define PROMPT_MIN_NS (MS * 50)
 #define HOLD_MIN_NS (MS * 5000)
 #define HOLD_MAX_NS (MS * 1000 * 3600)
 
@@ -24,6 +23,13 @@ static uint64_t
 since(uint64_t then, uint64_t now)
 {
     return now > then ? now - then : 0;
+}
+
+/* So long is no reason to halve it, and soon enough to say that it was too small. */
+static bool
+is_short(const struct lw_window *window, uint64_t ns)
+{
+    return ns <= window->patience_ns || lw_window_is_prompt(window, ns);
 }
 
 static void
@@ -87,12 +93,11 @@ lw_window_on_arrival(struct lw_window *window, uint32_t count, uint64_t missed,
         return;
     }
     missed = window->missed;
-    bool is_prompt = window->awaited_ns <= PROMPT_MIN_NS ||
-                     lw_window_is_prompt(window, window->awaited_ns);
+    bool is_quick = is_short(window, window->awaited_ns);
     window->arrived = 0;
     window->missed = 0;
     window->awaited_ns = 0;
-    if (is_prompt) {
+    if (is_quick) {
         grow(window, missed, now);
     }
 }
@@ -102,6 +107,9 @@ lw_window_on_wait(struct lw_window *window, uint64_t waiting_since, uint64_t now
 {
     if (lw_window_is_prompt(window, since(waiting_since, now))) {
         window->behind_since = 0;
+        return;
+    }
+    if (is_short(window, since(waiting_since, now))) {
         return;
     }
     if (window->size <= window->minimum || since(window->changed_at, now) < window->hold_ns) {

@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LW_WINDOW_PATIENCE 4 /* round trips */
+#define LW_WINDOW_PATIENCE 4                       /* round trips */
+#define LW_WINDOW_ON_DEMAND_NS UINT64_C(100000000) /* 100 ms */
 
 struct lw_window {
     uint32_t size; /* the window now */
@@ -27,9 +28,10 @@ struct lw_window {
     uint64_t changed_at;    /* 0: never */
     uint64_t behind_since;  /* 0: not behind */
     uint64_t hold_ns;       /* no halving for so long after a change */
-    uint32_t arrived;       /* into a dry queue, towards a window's worth */
-    uint64_t missed;        /* runs that could have begun while it was */
-    uint64_t awaited_ns;    /* how long the queue was dry for those */
+    uint64_t patience_ns; /* so long a message may wait, if that is more than few round trips */
+    uint32_t arrived;     /* into a dry queue, towards a window's worth */
+    uint64_t missed;      /* runs that could have begun while it was */
+    uint64_t awaited_ns;  /* how long the queue was dry for those */
 };
 
 void lw_window_init(struct lw_window *window, uint32_t minimum, uint32_t maximum);
@@ -52,7 +54,16 @@ void lw_window_on_arrival(struct lw_window *window, uint32_t count, uint64_t mis
 void lw_window_on_wait(struct lw_window *window, uint64_t waiting_since, uint64_t now);
 /* Better subscriptions took every slot while this one had work. */
 void lw_window_on_behind(struct lw_window *window, uint64_t now);
-/* So long is not more than a few round trips. */
+/*
+ * Of a broker that gives only what was demanded: a tenth of a second of work may wait here. A pause
+ * of the broker is then no gap, and nobody who could have it instead misses it for long.
+ */
+static inline void
+lw_window_set_on_demand(struct lw_window *window)
+{
+    window->patience_ns = LW_WINDOW_ON_DEMAND_NS;
+}
+/* Within a few round trips: what was demanded may still be on its way. */
 static inline bool
 lw_window_is_prompt(const struct lw_window *window, uint64_t ns)
 {

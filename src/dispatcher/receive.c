@@ -424,6 +424,20 @@ receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     return 0;
 }
 
+/*
+ * Since when the oldest one here waits. Of those in lanes only the time is known when the queue was
+ * empty last, which is earlier: that makes the window smaller, and costs little where a better
+ * stream is received before a worse one is chosen.
+ */
+static uint64_t
+waiting_since(const struct lw_stream *stream)
+{
+    const struct lw_queue_node *oldest = stream->subscription.loose.first;
+    return stream->is_on_demand && oldest
+               ? LW_CONTAINER_CONST(oldest, struct lw_delivery, link)->received_at
+               : stream->subscription.waiting_since;
+}
+
 /* One batch of one stream. Returns how many came. */
 uint32_t
 lw_receive_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
@@ -447,7 +461,7 @@ lw_receive_batch(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     uint64_t started = stream->counters.started;
     note_received(stream, count, began);
     admit_batch(dispatcher, stream, messages, count);
-    lw_window_on_wait(&stream->subscription.window, stream->subscription.waiting_since,
+    lw_window_on_wait(&stream->subscription.window, waiting_since(stream),
                       dispatcher->host->now);
     adapt_batch(dispatcher, stream, count, began, started);
     if (was_dry && count == wanted && stream->has_more) {

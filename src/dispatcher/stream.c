@@ -58,6 +58,9 @@ init_subscription(struct lw_stream *stream, const struct lw_subscription_options
     subscription->dispatcher = stream->dispatcher;
     lw_limits_init(&subscription->limits, options->max_in_flight, options->max_in_flight_bytes);
     init_window(stream, options);
+    if (stream->is_on_demand) {
+        lw_window_set_on_demand(&subscription->window);
+    }
 }
 
 /* -- policy ------------------------------------------------------------------------------------ */

@@ -186,6 +186,7 @@ quick_arrival_into_a_dry_queue_doubles_the_window(void **state)
     (void)state;
     struct lw_window window;
     lw_window_init(&window, 1, 1000);
+    lw_window_set_on_demand(&window);
     lw_window_on_arrival(&window, 1, 0, S - 2 * MS, S);
     assert_int_equal(window.size, 2);
     grow_to(&window, 8, S);
@@ -201,6 +202,7 @@ window_grows_by_the_runs_that_were_missed(void **state)
     (void)state;
     struct lw_window window;
     lw_window_init(&window, 1, 1000);
+    lw_window_set_on_demand(&window);
     lw_window_on_arrival(&window, 1, 19, S - 2 * MS, S);
     assert_int_equal(window.size, 20);
     lw_window_on_arrival(&window, 9, 30, 2 * S - 8 * MS, 2 * S);
@@ -216,10 +218,11 @@ slow_arrival_says_nothing_of_the_window(void **state)
     (void)state;
     struct lw_window window;
     lw_window_init(&window, 1, 1000);
-    lw_window_on_arrival(&window, 1, 19, S - 51 * MS, S);
+    lw_window_set_on_demand(&window);
+    lw_window_on_arrival(&window, 1, 19, S - 101 * MS, S);
     assert_int_equal(window.size, 1);
     lw_window_on_round_trip(&window, 500 * MS); /* a broker far away: that is quick */
-    lw_window_on_arrival(&window, 1, 19, 2 * S - 51 * MS, 2 * S);
+    lw_window_on_arrival(&window, 1, 19, 2 * S - 101 * MS, 2 * S);
     assert_int_equal(window.size, 20);
 }
 
@@ -229,10 +232,24 @@ trickle_never_gets_a_large_window(void **state)
     (void)state;
     struct lw_window window;
     lw_window_init(&window, 1, 1000);
+    lw_window_set_on_demand(&window);
     for (uint64_t now = S; now < 60 * S; now += 10 * MS) {
         lw_window_on_arrival(&window, 1, 0, now - 9 * MS, now);
     }
-    assert_in_range(window.size, 4, 16);
+    assert_in_range(window.size, 8, 32);
+}
+
+static void
+tenth_of_a_second_of_work_may_wait_where_a_gap_costs_a_round_trip(void **state)
+{
+    (void)state;
+    struct lw_window window;
+    grow_to(&window, 16, S);
+    lw_window_set_on_demand(&window);
+    lw_window_on_wait(&window, 10 * S - 99 * MS, 10 * S);
+    assert_int_equal(window.size, 16);
+    lw_window_on_wait(&window, 10 * S - 101 * MS, 10 * S);
+    assert_int_equal(window.size, 8);
 }
 
 /* -- A simulated world ---------------------------------------------------------------------- */
@@ -512,12 +529,21 @@ three_topics_are_served_strictly_when_handlers_vary(void **state)
 }
 
 static void
+world_set_on_demand(struct world *world)
+{
+    world->is_on_demand = true;
+    for (int i = 0; i < TOPICS; i++) {
+        lw_window_set_on_demand(&world->topics[i].window);
+    }
+}
+
+static void
 three_topics_are_served_strictly_by_a_broker_that_gives_on_demand(void **state)
 {
     (void)state;
     static struct world world;
     world_init(&world, 16000, 16000, 16000);
-    world.is_on_demand = true;
+    world_set_on_demand(&world);
     uint64_t taken = world_run(&world, 0, 16000);
     assert_int_equal(world.inversions, 0);
     world.settled_at = world.now + 50 * MS;
@@ -534,7 +560,7 @@ slow_messages_one_by_one_do_not_cost_strictness(void **state)
     (void)state;
     static struct world world;
     world_init(&world, 8000, 8000, 8000);
-    world.is_on_demand = true;
+    world_set_on_demand(&world);
     world.is_uneven = true;
     world.round_trip_ns = 3 * MS;
     world.handler_ns = 20 * MS;
@@ -618,6 +644,7 @@ main(void)
         cmocka_unit_test(window_grows_by_the_runs_that_were_missed),
         cmocka_unit_test(slow_arrival_says_nothing_of_the_window),
         cmocka_unit_test(trickle_never_gets_a_large_window),
+        cmocka_unit_test(tenth_of_a_second_of_work_may_wait_where_a_gap_costs_a_round_trip),
         cmocka_unit_test(three_topics_are_served_strictly_by_a_broker_that_gives_on_demand),
         cmocka_unit_test(slow_messages_one_by_one_do_not_cost_strictness),
         cmocka_unit_test(slow_handlers_do_not_cost_strictness),
