@@ -63,8 +63,9 @@ coverage: ## line coverage of the unit tests, as text and HTML
 bench: build ## every bench, with its figures
 	tools/bench $(BUILD)
 
-bench-peers: build ## laneway beside Pyrallel and Parallel Consumer on a real Kafka
+bench-peers: build ## laneway beside Pyrallel, Parallel Consumer and pulsar-dispatcher, on real brokers
 	LANEWAY=$(abspath $(BUILD))/bin/laneway bench/peers/run
+	BUILD_DIR=$(abspath $(BUILD)) bench/peers/pulsar-priority --check
 
 long: build ## one long job: make long JOB=sim MINUTES=9
 	tools/long $(JOB) --minutes $(MINUTES)
