@@ -138,14 +138,14 @@ lw_pulsar_consumer_restart(struct lw_pulsar_consumer *consumer, bool at_once)
 
 /* -- Failing --------------------------------------------------------------------------------------- */
 
-/* Can never work; only before it worked once. */
-static bool
-is_final(const struct lw_pulsar_consumer *consumer, int32_t code)
+static enum lw_pulsar_again
+again_of(const struct lw_pulsar_consumer *consumer, int32_t code)
 {
-    return !consumer->was_ready &&
-           (code == LW_PULSAR_INVALID_TOPIC_NAME || code == LW_PULSAR_NOT_ALLOWED ||
-            code == LW_PULSAR_INCOMPATIBLE_SCHEMA || code == LW_PULSAR_CONSUMER_ASSIGN_ERROR ||
-            code == LW_PULSAR_UNSUPPORTED_VERSION);
+    if (code < 0) {
+        return LW_PULSAR_AGAIN; /* no answer */
+    }
+    enum lw_pulsar_again again = lw_pulsar_server_error_of(code)->subscribe;
+    return again == LW_PULSAR_NEVER && consumer->was_ready ? LW_PULSAR_AGAIN : again;
 }
 
 static void
@@ -166,9 +166,8 @@ say(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_failure *failure
 static void
 fail_attempt(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_failure *failure)
 {
-    bool is_fatal = is_final(consumer, failure->code);
-    bool is_slow = failure->code == LW_PULSAR_AUTHORIZATION_ERROR ||
-                   failure->code == LW_PULSAR_AUTHENTICATION_ERROR;
+    enum lw_pulsar_again again = again_of(consumer, failure->code);
+    bool is_fatal = again == LW_PULSAR_NEVER;
     if (is_stop_over(consumer)) {
         lw_pulsar_consumer_finish_stop(consumer);
         return;
@@ -176,7 +175,7 @@ fail_attempt(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_failure
     if (is_fatal) {
         consumer->state = LW_PULSAR_CONSUMER_FAILED;
     } else {
-        wait_and_retry(consumer, is_slow ? SLOW_RETRY_NS : 0);
+        wait_and_retry(consumer, again == LW_PULSAR_AGAIN_SLOWLY ? SLOW_RETRY_NS : 0);
     }
     say(consumer, failure, is_fatal);
 }

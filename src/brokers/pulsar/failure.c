@@ -12,9 +12,6 @@
 enum { REASON_BYTES = 200 };
 
 #define STARTING "Namespace not found"
-#define NO_TOPIC "E0503"
-#define NO_RIGHT "E0504"
-#define REFUSED "E0514"
 #define UNREACHABLE "E0501"
 
 static bool
@@ -76,47 +73,14 @@ is_retried(int32_t code, enum lw_pulsar_fate fate, struct lw_bytes message)
     return false;
 }
 
-struct kind {
-    const char *code;
-    enum lw_status status;
-    const char *help;
-};
-
-static struct kind
-kind_of(int32_t code, bool is_again)
+static const char *
+help_of(const struct lw_pulsar_server_error_info *info, int32_t code, bool is_again)
 {
-    struct kind kind = { REFUSED, LW_STATUS_UNAVAILABLE,
-                         is_again ? "Still trying; nothing is lost." : "" };
-    switch (code) {
-    case LW_PULSAR_TOPIC_NOT_FOUND:
-    case LW_PULSAR_SUBSCRIPTION_NOT_FOUND:
-        kind = (struct kind){ NO_TOPIC, LW_STATUS_NOT_FOUND,
-                              is_again ? "create it (pulsar-admin namespaces create "
-                                         "TENANT/NAMESPACE); or the broker is still starting. "
-                                         "Still trying; nothing is lost."
-                                       : "create it, or correct its name" };
-        break;
-    case LW_PULSAR_CONSUMER_BUSY:
-        kind.help = "It waits until the other consumer is gone; with the property admin_url "
-                    "set, the log says who that is. Nothing is lost.";
-        break;
-    case LW_PULSAR_AUTHENTICATION_ERROR:
-    case LW_PULSAR_AUTHORIZATION_ERROR:
-        kind = (struct kind){ NO_RIGHT, LW_STATUS_DENIED,
-                              "grant it to the role: pulsar-admin namespaces grant-permission "
-                              "TENANT/NAMESPACE --role ROLE --actions produce,consume" };
-        break;
-    case LW_PULSAR_INVALID_TOPIC_NAME:
-        kind.status = LW_STATUS_INVALID;
-        break;
-    case LW_PULSAR_NOT_ALLOWED:
-    case LW_PULSAR_UNSUPPORTED_VERSION:
-        kind.status = LW_STATUS_UNSUPPORTED;
-        break;
-    default: /* the broker's numbers, not ours */
-        break;
+    if (code == LW_PULSAR_TOPIC_NOT_FOUND && is_again) {
+        return "create it (pulsar-admin namespaces create TENANT/NAMESPACE); or the broker is "
+               "still starting. Still trying; nothing is lost.";
     }
-    return kind;
+    return info->help ? info->help : is_again ? "Still trying; nothing is lost." : "";
 }
 
 void
@@ -126,16 +90,15 @@ lw_pulsar_failure_server(struct lw_pulsar_client *client, const char *what, int3
     char reason[REASON_BYTES] = "";
     const struct lw_pulsar_server_error_info *info = lw_pulsar_server_error_of(code);
     bool is_again = is_retried(code, info->fate, message);
-    struct kind kind = kind_of(code, is_again);
     bool is_absent = code == LW_PULSAR_TOPIC_NOT_FOUND && !is_again;
     copy_reason(message, reason, sizeof reason);
     ret_failure->code = code;
     ret_failure->is_retried = is_again;
-    (void)lw_error_set(&ret_failure->error, kind.status, kind.code,
+    (void)lw_error_set(&ret_failure->error, info->status, info->code,
                        "broker \"%s\" could not %s: %s (%s%s%s)", client->name, what,
                        is_absent ? "there is no such topic" : info->meaning, info->name,
                        reason[0] ? ": " : "", reason);
-    lw_error_help(&ret_failure->error, "%s", kind.help);
+    lw_error_help(&ret_failure->error, "%s", help_of(info, code, is_again));
     ret_failure->error.is_retriable = is_again;
 }
 

@@ -2,7 +2,8 @@
 /*
  * The face of publishing: accepting, receipts, room, and the end. Receipts are collected and told
  * by deferred work, so none comes from in a call; their places exist before a publication is
- * accepted. What failures mean is decided here for topics and producers alike:
+ * accepted. What failures mean, for topics and producers alike, is in the table of codes
+ * (wire/server_error.c):
  *
  *   no right, terminated, fenced, schema   DENIED     the target's: the dispatcher stops and retries
  *   no such topic                          NOT_FOUND  the same
@@ -255,22 +256,11 @@ lw_pulsar_publisher_publish(struct lw_pulsar_publisher *publisher,
 enum lw_status
 lw_pulsar_publisher_verdict(const struct lw_pulsar_failure *failure)
 {
-    switch (failure->code) {
-    case LW_PULSAR_AUTHENTICATION_ERROR:
-    case LW_PULSAR_AUTHORIZATION_ERROR:
-    case LW_PULSAR_UNSUPPORTED_VERSION:
-    case LW_PULSAR_TOPIC_TERMINATED:
-    case LW_PULSAR_INCOMPATIBLE_SCHEMA:
-    case LW_PULSAR_NOT_ALLOWED:
-    case LW_PULSAR_PRODUCER_FENCED:
-        return LW_STATUS_DENIED;
-    case LW_PULSAR_TOPIC_NOT_FOUND:
-        return failure->is_retried ? LW_STATUS_OK : LW_STATUS_NOT_FOUND;
-    case LW_PULSAR_INVALID_TOPIC_NAME:
-        return LW_STATUS_INVALID;
-    default: /* the broker's numbers, not ours */
+    if (failure->code < 0 ||
+        (failure->code == LW_PULSAR_TOPIC_NOT_FOUND && failure->is_retried)) {
         return LW_STATUS_OK;
     }
+    return lw_pulsar_server_error_of(failure->code)->publish;
 }
 
 /* The broker is there and says no: it is asked again soon, since somebody may be mending it. */

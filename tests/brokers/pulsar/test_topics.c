@@ -222,6 +222,50 @@ a_place_is_kept_while_a_message_of_it_is_held(void **state)
     client_ack(dealing.client, 1);
 }
 
+/* How often the host is woken; what is sent and answered at one time counts once. */
+static uint64_t
+count_wakes(int64_t ms)
+{
+    struct virtual_host *virtual_host = &dealing.virtual_host;
+    uint64_t end = virtual_host->host.now + (uint64_t)ms * LW_MS;
+    uint64_t wakes = 0;
+    uint64_t last = 0;
+    while (virtual_host_jump(virtual_host, end)) {
+        (void)client_events(dealing.client);
+        virtual_host_settle(virtual_host);
+        virtual_host_settle(virtual_host);
+        wakes += virtual_host->host.now / LW_MS != last;
+        last = virtual_host->host.now / LW_MS;
+    }
+    return wakes;
+}
+
+/* A PING every 30 s is owed to the connection; partitions are looked for once a minute. */
+static void
+an_idle_subscription_wakes_for_its_keep_alive_and_once_a_minute(void **state)
+{
+    (void)state;
+    dealing.settings.keep_alive_ms = 0; /* the broker's own */
+    serve(true);
+    embedded_set_partitions(dealing.broker, "jobs", 8);
+    begin("jobs");
+    until_live(8, 10000);
+    dealing_pass_ms(&dealing, 5000);
+    assert_in_range(count_wakes(1200000), 40, 40 + 20 + 2);
+}
+
+static void
+an_idle_pattern_that_is_told_of_topics_wakes_for_its_keep_alive(void **state)
+{
+    (void)state;
+    dealing.settings.keep_alive_ms = 0;
+    serve(true);
+    begin("orders_.*");
+    until_live(1, 10000);
+    dealing_pass_ms(&dealing, 5000);
+    assert_in_range(count_wakes(1200000), 40, 40 + 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -236,6 +280,8 @@ main(void)
         TEST(a_deleted_topic_is_given_up_and_not_made_again),
         TEST(the_place_of_a_topic_that_vanished_is_used_again),
         TEST(a_place_is_kept_while_a_message_of_it_is_held),
+        TEST(an_idle_subscription_wakes_for_its_keep_alive_and_once_a_minute),
+        TEST(an_idle_pattern_that_is_told_of_topics_wakes_for_its_keep_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

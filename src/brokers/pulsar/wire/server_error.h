@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The error codes of a Pulsar broker and what becomes of the operation that got one. The fate is
- * that of a first attempt; while re-creating what once existed, see is_retried_on_reconnect.
+ * The error codes of a Pulsar broker and what becomes of the operation that got one: one row each,
+ * from which everybody takes what he decides by and what people read.
  */
 #ifndef LW_BROKERS_PULSAR_WIRE_SERVER_ERROR_H
 #define LW_BROKERS_PULSAR_WIRE_SERVER_ERROR_H
 
-#include <stdbool.h>
 #include <stdint.h>
+
+#include <laneway/laneway.h>
 
 enum lw_pulsar_server_error {
     LW_PULSAR_UNKNOWN_ERROR = 0,
@@ -45,15 +46,25 @@ enum lw_pulsar_fate {
     LW_PULSAR_FATE_HANDLE, /* depends on the operation: its owner decides */
 };
 
+/* A subscription that was refused is tried again for ever, unless it can never work. */
+enum lw_pulsar_again {
+    LW_PULSAR_AGAIN,
+    LW_PULSAR_AGAIN_SLOWLY, /* somebody has to do something first */
+    LW_PULSAR_NEVER         /* before it worked once; else AGAIN */
+};
+
 struct lw_pulsar_server_error_info {
     const char *name; /* as the broker's protocol spells it: "TopicNotFound" */
     const char *meaning;
     enum lw_pulsar_fate fate;
-    bool is_retried_on_reconnect; /* retried while a lost consumer or producer is re-created */
+    enum lw_pulsar_again subscribe;
+    enum lw_status publish; /* of what waits for its producer; OK: it is kept and goes later */
+    enum lw_status status;  /* as people and programs see it */
+    const char *code;       /* of our catalogue: "E0514" */
+    const char *help;       /* NULL: what fits the fate */
 };
 
 /* Never NULL: an unknown code is described as UnknownError. */
 const struct lw_pulsar_server_error_info *lw_pulsar_server_error_of(int32_t code);
-const char *lw_pulsar_fate_name(enum lw_pulsar_fate fate);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "brokers/pulsar/wire/compress.h"
-#include "brokers/pulsar/wire/server_error.h"
 #include "tests/brokers/pulsar/wire/captures.h"
 
 enum { PLAIN_BYTES = 100000, ROOM_BYTES = 2 * PLAIN_BYTES };
@@ -191,22 +190,6 @@ captured_payloads_of_another_client_decompress(void **state)
     assert_int_equal(seen, 0x1e); /* all four */
 }
 
-static void
-every_error_code_has_a_name_and_a_fate(void **state)
-{
-    (void)state;
-    for (int32_t code = 0; code < LW_PULSAR_SERVER_ERROR_COUNT; code++) {
-        assert_non_null(lw_pulsar_server_error_of(code)->name);
-        assert_non_null(lw_pulsar_server_error_of(code)->meaning);
-    }
-    assert_string_equal(lw_pulsar_server_error_of(11)->name, "TopicNotFound");
-    assert_string_equal(lw_pulsar_server_error_of(25)->name, "ProducerFenced");
-    assert_int_equal(lw_pulsar_server_error_of(6)->fate, LW_PULSAR_FATE_RETRY);
-    assert_int_equal(lw_pulsar_server_error_of(4)->fate, LW_PULSAR_FATE_FATAL);
-    assert_string_equal(lw_pulsar_server_error_of(26)->name, "UnknownError");
-    assert_string_equal(lw_pulsar_server_error_of(-1)->name, "UnknownError");
-}
-
 int
 main(void)
 {
@@ -219,7 +202,6 @@ main(void)
         cmocka_unit_test(truncated_data_is_corrupt),
         cmocka_unit_test(unknown_codec_is_named),
         cmocka_unit_test(captured_payloads_of_another_client_decompress),
-        cmocka_unit_test(every_error_code_has_a_name_and_a_fate),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
