@@ -1,17 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The configuration in README.md is accepted by `laneway check`, and its handler answers.
+# Both configurations in README.md, of six lines each, are accepted by `laneway check`, and their
+# handler answers.
 set -eu
 readme=$(cd "$(dirname "$0")/../.." && pwd)/README.md
 [ -x "$LANEWAY" ] || { echo "the command is not built" >&2 && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-sed -n '/^```yaml$/,/^```$/p' "$readme" | grep -v '^```' >hello.yaml
+awk '/^```yaml$/ { count++; on = 1; next } /^```$/ { on = 0 } on { print >("hello" count ".yaml") }' "$readme"
 sed -n '/^```python$/,/^```$/p' "$readme" | grep -v '^```' >hello.py
-[ "$(wc -l <hello.yaml)" -eq 6 ]
-"$LANEWAY" check hello.yaml
-"$LANEWAY" plan hello.yaml | grep -q urgent
+for number in 1 2; do
+    [ "$(wc -l <hello$number.yaml)" -eq 6 ]
+    "$LANEWAY" check hello$number.yaml
+    "$LANEWAY" plan hello$number.yaml | grep -q urgent
+done
+grep -q kafka:// hello1.yaml && grep -q pulsar:// hello2.yaml
 cat >asked <<'END'
 {"hello":{"protocol":1,"service":"s","handler":"hello","window":1}}
 {"id":1,"topic":"greetings","value":"{\"name\": \"Ada\"}"}
@@ -21,4 +25,4 @@ python3 hello.py <asked >answered
 grep -q '"ready"' answered
 grep -q '"id": 1, "result": "ok", "reply": "hello Ada"' answered
 grep -q '"id": 2, "result": "dead"' answered
-echo "README: configuration accepted, handler answers"
+echo "README: configurations accepted, handler answers"

@@ -21,7 +21,7 @@
 
 enum { HTTP_OK = 200, HTTP_CREATED = 201, HTTP_NO_CONTENT = 204, HTTP_BAD = 400 };
 enum { HTTP_NOBODY = 401, HTTP_FORBIDDEN = 403, HTTP_MISSING = 404, HTTP_CONFLICT = 409 };
-enum { REASON_BYTES = 160, MINUTE_MS = 60000 };
+enum { MINUTE_MS = 60000 };
 
 struct admin {
     struct lw_pulsar_client *client;
@@ -37,9 +37,8 @@ struct admin {
     bool is_known;
     /* the answer */
     bool is_answered;
-    long code;      /* 0: none */
-    int64_t number; /* "partitions" */
-    char reason[REASON_BYTES];
+    long code; /* 0: none */
+    struct lw_pulsar_admin_answer answer;
 };
 
 /* -- Credentials ----------------------------------------------------------------------------------- */
@@ -163,20 +162,21 @@ close_admin(struct admin *admin)
 /* -- Requests -------------------------------------------------------------------------------------- */
 
 /* Errors are {"reason": "..."}; some are plain text. */
-static void
-read_answer(struct admin *admin, const struct lw_fetch_answer *answer)
+void
+lw_pulsar_admin_read(const struct lw_fetch_answer *answer, struct lw_pulsar_admin_answer *ret)
 {
     json_t *json = json_loadb(answer->data, answer->size, JSON_DECODE_ANY, NULL);
     json_t *partitions = json_object_get(json, "partitions");
     const char *reason = json_string_value(json_object_get(json, "reason"));
-    admin->number = json_is_integer(partitions) ? json_integer_value(partitions) : -1;
+    json_int_t number = json_is_integer(partitions) ? json_integer_value(partitions) : -1;
+    ret->partitions = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
     bool is_page = answer->size > 0 && answer->data[0] == '<';
     if (!reason && is_page) { /* for browsers: nothing of it is for a line of text */
-        (void)snprintf(admin->reason, sizeof admin->reason, "the admin API answered %ld",
+        (void)snprintf(ret->reason, sizeof ret->reason, "the admin API answered %ld",
                        answer->code);
     } else {
         const char *failure = answer->failure ? answer->failure : "";
-        lw_text_copy(admin->reason, sizeof admin->reason, reason ? reason : failure);
+        lw_text_copy(ret->reason, sizeof ret->reason, reason ? reason : failure);
     }
     json_decref(json);
 }
@@ -187,7 +187,7 @@ on_answer(const struct lw_fetch_answer *answer, void *user)
     struct admin *admin = user;
     admin->is_answered = true;
     admin->code = answer->code;
-    read_answer(admin, answer);
+    lw_pulsar_admin_read(answer, &admin->answer);
 }
 
 void
@@ -217,7 +217,8 @@ request(struct admin *admin, const char *method, const struct lw_pulsar_name *na
     lw_text_append(&admin->url, suffix);
     admin->is_answered = false;
     admin->code = 0;
-    lw_text_copy(admin->reason, sizeof admin->reason, "it did not answer in time");
+    lw_text_copy(admin->answer.reason, sizeof admin->answer.reason,
+                 "it did not answer in time");
     if (admin->url.is_failed || admin->authorization.is_failed || now >= admin->deadline) {
         return false;
     }
@@ -241,14 +242,15 @@ static enum lw_status
 say_failure(const struct admin *admin, struct lw_error *ret_error)
 {
     if (admin->code == HTTP_NOBODY && admin->client->auth) {
-        lw_pulsar_auth_explain(admin->client->auth, admin->client->name, admin->reason,
+        lw_pulsar_auth_explain(admin->client->auth, admin->client->name, admin->answer.reason,
                                ret_error);
         return LW_STATUS_DENIED;
     }
     enum lw_status status = lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0501",
                                          "the admin API of broker \"%s\" at %s cannot be "
                                          "reached: %s",
-                                         admin->client->name, admin->base.data, admin->reason);
+                                         admin->client->name, admin->base.data,
+                                         admin->answer.reason);
     lw_error_help(
         ret_error,
         "its address is the property admin_url, such as http://HOST:8080; without it it "
@@ -284,7 +286,7 @@ fill(const struct admin *admin, struct lw_topic_info *info)
 {
     info->status = status_of(admin->code);
     lw_text_copy(info->reason, sizeof info->reason,
-                 info->status == LW_STATUS_OK ? "" : admin->reason);
+                 info->status == LW_STATUS_OK ? "" : admin->answer.reason);
 }
 
 static bool
@@ -309,8 +311,10 @@ describe(struct admin *admin, struct lw_topic_info *info, const struct lw_pulsar
     if (!request(admin, "GET", name, "/partitions", NULL)) {
         return false;
     }
-    info->partitions = admin->code == HTTP_OK && admin->number > 0 ? (int32_t)admin->number : 0;
-    if (admin->code == HTTP_OK && admin->number <= 0) {
+    info->partitions = admin->code == HTTP_OK && admin->answer.partitions > 0
+                           ? admin->answer.partitions
+                           : 0;
+    if (admin->code == HTTP_OK && admin->answer.partitions <= 0) {
         if (!request(admin, "GET", name, "/stats", NULL)) {
             return false;
         }
@@ -361,7 +365,7 @@ set_retention(struct admin *admin, struct lw_topic_info *info,
         (void)snprintf(info->reason, sizeof info->reason,
                        "created, but its retention is not "
                        "set: %.100s",
-                       admin->reason);
+                       admin->answer.reason);
     }
     return true;
 }

@@ -12,6 +12,15 @@
 #include "base/fetch.h"
 #include "brokers/pulsar/client.h"
 
+/* What is used of an answer; exposed for tests. */
+struct lw_pulsar_admin_answer {
+    int32_t partitions; /* -1: it does not say */
+    char reason[160];
+};
+
+void
+lw_pulsar_admin_read(const struct lw_fetch_answer *answer, struct lw_pulsar_admin_answer *ret);
+
 /* `url`: the option admin_url, or NULL: made from the service's address. */
 enum lw_status lw_pulsar_admin_describe(struct lw_pulsar_client *client, const char *url,
                                         struct lw_topic_info *topics, size_t n,

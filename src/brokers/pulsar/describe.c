@@ -88,19 +88,13 @@ is_about_topic(const struct describer *describer)
                                      strcmp(describer->failure.error.code, "E0502") != 0);
 }
 
-/* Whose attempts came to nothing may have a second host, which the next one tries. */
 static bool
 ask(struct describer *describer, const char *topic)
 {
-    struct lw_pulsar_client *client = &describer->broker->client;
-    for (size_t i = 0; i < client->address.count; i++) {
-        describer->is_answered = false;
-        lw_pulsar_find_partitions(client, &describer->find, topic, false, on_partitions);
-        if (!await(describer) || is_about_topic(describer)) {
-            break;
-        }
-    }
-    return describer->is_answered;
+    describer->is_answered = false;
+    lw_pulsar_find_partitions(&describer->broker->client, &describer->find, topic, false,
+                              on_partitions);
+    return await(describer);
 }
 
 /* An absent topic of an absent namespace looks the same, but has no owner. */

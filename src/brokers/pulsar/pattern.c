@@ -6,6 +6,7 @@
 #include "brokers/pulsar/pattern.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -13,7 +14,7 @@
 #define CODE "E0124"
 #define DEFAULT_NAMESPACE "public/default"
 
-enum { POSIX_BYTES = LW_PULSAR_PATTERN_BYTES * 10 };
+enum { POSIX_BYTES = LW_PULSAR_PATTERN_BYTES * 10, REPEATS_MAX = 1000 };
 
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *text, const char *why)
@@ -29,6 +30,7 @@ refuse(struct lw_error *ret_error, const char *text, const char *why)
 /* -- Translation ---------------------------------------------------------------------------------- */
 
 struct translation {
+    uint32_t repeats; /* the product of all {n,m} so far */
     const char *at;
     char out[POSIX_BYTES];
     size_t size;
@@ -145,6 +147,23 @@ translate_group(struct translation *work)
     }
 }
 
+/* Each repeat is written out by the C library, nested ones times each other: memory without end. */
+static void
+count_repeat(struct translation *work)
+{
+    unsigned long low = 0;
+    unsigned long high = 0;
+    char *end = NULL;
+    low = strtoul(work->at + 1, &end, 10);
+    high = *end == ',' ? strtoul(end + 1, NULL, 10) : 0;
+    high = high > low ? high : low;
+    high = high < REPEATS_MAX ? high : REPEATS_MAX + 1;
+    work->repeats *= high > 1 ? (uint32_t)high : 1;
+    if (work->repeats > REPEATS_MAX) {
+        work->why = "its repeats multiply to more than 1000";
+    }
+}
+
 static void
 translate_one(struct translation *work)
 {
@@ -156,6 +175,9 @@ translate_one(struct translation *work)
         translate_in_bracket(work);
     } else if (*work->at == '[') {
         open_bracket(work);
+    } else if (*work->at == '{') {
+        count_repeat(work);
+        put_char(work, *work->at++);
     } else if (*work->at == '(') {
         translate_group(work);
     } else if (was_quantifier && *work->at == '?') {
@@ -174,6 +196,7 @@ compile(const char *text, regex_t *regex)
     struct translation work;
     memset(&work, 0, sizeof work);
     work.at = text;
+    work.repeats = 1;
     put(&work, "^(");
     while (*work.at && !work.why) {
         translate_one(&work);

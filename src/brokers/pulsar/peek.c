@@ -128,15 +128,12 @@ find_partitions(struct peeker *peeker, struct lw_error *ret_error)
     if (peeker->name.partition >= 0) {
         return LW_STATUS_OK;
     }
-    for (size_t i = 0; i < peeker->broker->client.address.count && !peeker->is_found; i++) {
-        peeker->is_failed = false;
-        lw_pulsar_find_partitions(&peeker->broker->client, &peeker->find, peeker->name.text,
-                                  false, on_partitions);
-        while (!peeker->is_found && !peeker->is_failed && peeker->host->now < deadline) {
-            turn(peeker, deadline);
-        }
-        lw_pulsar_find_cancel(&peeker->find);
+    lw_pulsar_find_partitions(&peeker->broker->client, &peeker->find, peeker->name.text, false,
+                              on_partitions);
+    while (!peeker->is_found && !peeker->is_failed && peeker->host->now < deadline) {
+        turn(peeker, deadline);
     }
+    lw_pulsar_find_cancel(&peeker->find);
     return peeker->is_found ? LW_STATUS_OK : unanswered(peeker, ret_error);
 }
 

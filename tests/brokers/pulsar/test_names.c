@@ -282,6 +282,8 @@ a_bad_pattern_is_refused_before_it_is_used(void **state)
         "*x[",
         "[^\\D]",
         "non-persistent://a/b/.*",
+        "((x{1,200}){1,200}){1,200}", /* it would take all memory to compile */
+        "x{99999999999999999999}",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct lw_pulsar_pattern pattern;
