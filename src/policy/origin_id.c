@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-enum { PARTS_MIN = 3, PARTS_MAX = 4 };
+enum { PARTS_MIN = 3, PARTS_MAX = 4, TEXT_BYTES_MAX = 256 };
 
 /* Splits at `separator`; the number of parts, 0 when one is no number or there are too many. */
 static size_t
@@ -44,7 +44,7 @@ lw_origin_id_parse(struct lw_bytes text, struct lw_origin_id *ret_id)
 {
     int64_t parts[PARTS_MAX] = { 0, 0, -1, -1 };
     const char *bytes = text.data;
-    if (text.size < 2 || text.size >= 4 * LW_ORIGIN_ID_BYTES) {
+    if (text.size < 2 || text.size > TEXT_BYTES_MAX) {
         return false;
     }
     bool is_tuple = bytes[0] == '(' && bytes[text.size - 1] == ')';
