@@ -138,6 +138,16 @@ look(struct lw_pulsar_slot *slot)
     }
 }
 
+static void
+look_at_all(struct lw_pulsar_source *source)
+{
+    for (uint32_t i = 0; i < source->slot_count; i++) {
+        if (is_live(source->slots[i])) {
+            look(source->slots[i]);
+        }
+    }
+}
+
 void
 lw_pulsar_backlog_look(struct lw_pulsar_broker *broker)
 {
@@ -147,12 +157,7 @@ lw_pulsar_backlog_look(struct lw_pulsar_broker *broker)
     }
     broker->looked_at = now;
     for (struct lw_list *at = broker->sources.next; at != &broker->sources; at = at->next) {
-        struct lw_pulsar_source *source = LW_CONTAINER(at, struct lw_pulsar_source, link);
-        for (uint32_t i = 0; i < source->slot_count; i++) {
-            if (is_live(source->slots[i])) {
-                look(source->slots[i]);
-            }
-        }
+        look_at_all(LW_CONTAINER(at, struct lw_pulsar_source, link));
     }
 }
 
