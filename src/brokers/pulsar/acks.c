@@ -296,6 +296,60 @@ lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
     return true;
 }
 
+static bool
+is_before(const struct lw_pulsar_entry *entry, struct lw_pulsar_place end)
+{
+    struct lw_pulsar_place place = { entry->ledger, entry->id };
+    return lw_pulsar_place_is_before(place, end);
+}
+
+static bool
+are_two_before(const struct lw_pulsar_acks *acks, struct lw_pulsar_place end)
+{
+    uint32_t count = 0;
+    for (struct lw_list *at = acks->pending.next; at != &acks->pending && count < 2;
+         at = at->next) {
+        count += is_before(LW_CONTAINER(at, struct lw_pulsar_entry, ack_link), end);
+    }
+    return count == 2;
+}
+
+bool
+lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
+                           struct lw_list *group, uint8_t *buffer,
+                           struct lw_pulsar_list *ret_id)
+{
+    const struct lw_pulsar_entry *last = NULL;
+    if (!are_two_before(acks, end)) {
+        return false;
+    }
+    for (struct lw_list *at = acks->pending.next, *next; at != &acks->pending; at = next) {
+        struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
+        next = at->next;
+        if (!is_before(entry, end)) {
+            continue;
+        }
+        lw_list_remove(at);
+        lw_list_push(group, at);
+        entry->ack_state = LW_PULSAR_ACK_SENT;
+        acks->pending_count--;
+        acks->sent_count++;
+        if (!last || !is_before(entry, (struct lw_pulsar_place){ last->ledger, last->id })) {
+            last = entry;
+        }
+    }
+    acks->is_sorted |= acks->pending_count == 0;
+    struct lw_pulsar_message_id id = lw_pulsar_message_id_of(last->ledger, last->id);
+    struct lw_proto_writer writer = lw_proto_writer_of(buffer, LW_PULSAR_ACK_ID_BYTES);
+    if (last->partition >= 0) {
+        id.has |= LW_PULSAR_ID_HAS_PARTITION;
+        id.partition = last->partition;
+    }
+    lw_pulsar_list_put_id(&writer, &id);
+    *ret_id = lw_pulsar_list_of(&writer);
+    return true;
+}
+
 void
 lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group)
 {

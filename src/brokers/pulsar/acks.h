@@ -41,6 +41,15 @@ bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
  */
 bool lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
                                struct lw_pulsar_chunk_id last, struct lw_pulsar_list *ret_ids);
+/*
+ * Moves all that lie before `end` to `group` (initialised, empty) and gives the last one's id, in
+ * `buffer`: everything before it is acknowledged by it. False, and nothing is changed: fewer than
+ * two do.
+ */
+enum { LW_PULSAR_ACK_ID_BYTES = 64 };
+bool lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
+                                struct lw_list *group, uint8_t *buffer,
+                                struct lw_pulsar_list *ret_id);
 /* The receipt came, or none is wanted: entries may be freed by this. */
 void lw_pulsar_acks_confirm(struct lw_pulsar_acks *acks, struct lw_list *group);
 /* It will not come any more: all of the group is pending again. */

@@ -270,3 +270,15 @@ lw_pulsar_chunks_clear(struct lw_pulsar_chunks *chunks)
     chunks->given_up_count = 0;
     chunks->is_given_up_full = false;
 }
+
+void
+lw_pulsar_chunks_first_open(const struct lw_pulsar_chunks *chunks,
+                            struct lw_pulsar_place *place)
+{
+    for (struct lw_list *at = chunks->pending.next; at != &chunks->pending; at = at->next) {
+        const struct lw_pulsar_chunked *chunked = LW_CONTAINER(at, struct lw_pulsar_chunked,
+                                                               link);
+        struct lw_pulsar_place first = { chunked->ids[0].ledger, chunked->ids[0].entry };
+        *place = lw_pulsar_place_is_before(first, *place) ? first : *place;
+    }
+}

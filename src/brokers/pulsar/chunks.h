@@ -66,6 +66,9 @@ lw_pulsar_chunks_add(struct lw_pulsar_chunks *chunks, const struct lw_pulsar_chu
                      uint64_t now, struct lw_pulsar_chunked **ret_whole);
 /* Gives up what is too old; returns when to look again. */
 uint64_t lw_pulsar_chunks_expire(struct lw_pulsar_chunks *chunks, uint64_t now);
+/* Lowers *place to the first chunk that waits for others. */
+void lw_pulsar_chunks_first_open(const struct lw_pulsar_chunks *chunks,
+                                 struct lw_pulsar_place *place);
 /* A new session: all comes again. */
 void lw_pulsar_chunks_clear(struct lw_pulsar_chunks *chunks);
 /* `data` and `ids` that were taken over are NULL by then. */

@@ -41,6 +41,7 @@ void
 lw_pulsar_consumer_begin(struct lw_pulsar_consumer *consumer)
 {
     consumer->is_begun = true;
+    lw_pulsar_consumer_read_anew(consumer);
     if (consumer->is_lost_due) {
         consumer->is_begin_due = true; /* after the end of the one before */
     } else {
@@ -51,6 +52,7 @@ lw_pulsar_consumer_begin(struct lw_pulsar_consumer *consumer)
 void
 lw_pulsar_consumer_lose(struct lw_pulsar_consumer *consumer)
 {
+    consumer->has_horizon = false;
     lw_pulsar_consumer_fence(consumer);
     consumer->is_begun = false;
     if (consumer->is_begin_due) {
@@ -152,6 +154,7 @@ lw_pulsar_consumer_create(struct lw_pulsar_client *client, const char *topic,
     consumer->user.ops = &lw_pulsar_consumer_user_ops;
     consumer->user.kind = LW_PULSAR_USER_CONSUMER;
     consumer->user.id = client->next_consumer_id++;
+    consumer->is_in_order = lw_pulsar_consumer_rewinds(consumer);
     init_parts(consumer);
     make_name(consumer);
     return consumer;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "brokers/pulsar/consumer_state.h"
 
-enum { PROTOCOL_WITH_RECEIPTS = 17 };
+enum { PROTOCOL_WITH_RECEIPTS = 17, SLOTS_PER_ACK = 64 };
 
 void
 lw_pulsar_consumer_plan_acks(struct lw_pulsar_consumer *consumer)
@@ -190,6 +190,51 @@ flush_compacted(struct lw_pulsar_consumer *consumer)
     (void)send_ack(consumer, flight, &command);
 }
 
+/* -- All before a place ----------------------------------------------------------------------------- */
+
+/*
+ * Where the messages come in order, the broker has sent everything up to the last one that came;
+ * what of it is not open here, nor let go, is acknowledged. Looking costs a walk over the table,
+ * so there must be enough to win.
+ */
+static bool
+find_end(struct lw_pulsar_consumer *consumer, struct lw_pulsar_place *ret_end)
+{
+    const struct lw_pulsar_entries *entries = &consumer->entries;
+    bool is_worth_it = (uint64_t)consumer->acks.pending_count * SLOTS_PER_ACK >=
+                       entries->held.capacity;
+    if (!consumer->has_horizon || consumer->acks.pending_count < 2 || !is_worth_it) {
+        return false;
+    }
+    struct lw_pulsar_place end = { consumer->horizon.ledger, consumer->horizon.entry + 1 };
+    struct lw_pulsar_place open = lw_pulsar_entries_first_open(entries);
+    lw_pulsar_chunks_first_open(&consumer->chunks, &open);
+    *ret_end = lw_pulsar_place_is_before(open, end) ? open : end;
+    return true;
+}
+
+static void
+send_cumulative(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_ACK);
+    uint8_t buffer[LW_PULSAR_ACK_ID_BYTES];
+    struct lw_pulsar_place end;
+    if (!find_end(consumer, &end)) {
+        return;
+    }
+    struct lw_pulsar_ack_flight *flight = take_flight(consumer);
+    if (!flight) {
+        return;
+    }
+    if (!lw_pulsar_acks_take_before(&consumer->acks, end, &flight->entries, buffer,
+                                    &command.ack.message_ids)) {
+        give_flight(consumer, flight);
+        return;
+    }
+    command.ack.ack_type = LW_PULSAR_ACK_CUMULATIVE;
+    (void)send_ack(consumer, flight, &command);
+}
+
 void
 lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer)
 {
@@ -201,6 +246,9 @@ lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer)
             flush_compacted(consumer);
         }
         return;
+    }
+    if (consumer->is_in_order && lw_pulsar_consumer_has_session(consumer)) {
+        send_cumulative(consumer);
     }
     while (goes_on && consumer->acks.pending_count > 0 &&
            lw_pulsar_consumer_has_session(consumer)) {

@@ -80,8 +80,9 @@ lw_pulsar_consumer_give_up_chunk(void *user, struct lw_pulsar_chunk_id id, bool 
         return;
     }
     struct lw_pulsar_entry *entry = make_entry(consumer, &full, 0);
-    if (!entry) {
-        return; /* the broker has it, and gives it again to the next session */
+    if (!entry) { /* the broker has it, and gives it again to the next session */
+        lw_pulsar_entries_note_hole(&consumer->entries, id.ledger, id.entry);
+        return;
     }
     if (acks) {
         entry->unacked[0] = 0;
@@ -581,6 +582,18 @@ take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message
     lw_pulsar_consumer_flow(consumer);
 }
 
+/* All that is not acknowledged and lies before it has come, too. */
+static void
+note_horizon(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message)
+{
+    bool has_epoch = (message->has & LW_PULSAR_MESSAGE_HAS_CONSUMER_EPOCH) != 0;
+    if (has_epoch || !consumer->has_rewound) {
+        consumer->has_horizon = true;
+        consumer->horizon = (struct lw_pulsar_place){ message->message_id.ledger,
+                                                      message->message_id.entry };
+    }
+}
+
 /* Whatever is not one plain message of an entry that is not known. */
 __attribute__((noinline)) static void
 take_other(struct taking *taking, struct lw_pulsar_entry *entry)
@@ -649,6 +662,9 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
         return;
     }
     begin_ownership(consumer);
+    if (__builtin_expect(consumer->is_in_order, 0)) {
+        note_horizon(consumer, message);
+    }
     take(consumer, message, &metadata, &payload, block);
     if (__builtin_expect(consumer->options->reads_compacted, 0)) {
         note_compacted(consumer, &message->message_id);

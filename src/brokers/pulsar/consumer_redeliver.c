@@ -73,12 +73,15 @@ void
 lw_pulsar_consumer_rewind(struct lw_pulsar_consumer *consumer)
 {
     struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_REDELIVER_UNACKNOWLEDGED);
+    consumer->has_horizon = false;           /* what was let go for this must not be covered */
     lw_pulsar_consumer_flush_acks(consumer); /* before it reads anew */
     lw_pulsar_consumer_clear_queue(consumer);
     lw_pulsar_chunks_clear(&consumer->chunks);
     lw_pulsar_compacted_reset(&consumer->compacted);
     lw_pulsar_consumer_expect_copies(consumer);
     consumer->epoch++;
+    consumer->has_rewound = true;
+    lw_pulsar_consumer_read_anew(consumer);
     command.redeliver.consumer_id = consumer->user.id;
     command.redeliver.consumer_epoch = consumer->epoch;
     command.redeliver.has |= LW_PULSAR_REDELIVER_HAS_CONSUMER_EPOCH;

@@ -189,6 +189,8 @@ begin_session(struct lw_pulsar_consumer *consumer)
     lw_pulsar_backoff_reset(&consumer->backoff);
     lw_pulsar_permits_begin(&consumer->permits);
     lw_pulsar_compacted_reset(&consumer->compacted);
+    lw_pulsar_consumer_read_anew(consumer);
+    consumer->has_rewound = false;
     consumer->state = LW_PULSAR_CONSUMER_READY;
     consumer->was_ready = true;
     consumer->has_said = false;
@@ -417,6 +419,7 @@ lw_pulsar_consumer_begin_seek(struct lw_pulsar_consumer *consumer)
     uint8_t buffer[4096];
     consumer->wants_seek = false;
     lw_pulsar_consumer_flush_acks(consumer);
+    consumer->has_horizon = false;
     lw_pulsar_consumer_fence(consumer);
     consumer->is_seeking = true;
     if (consumer->is_begun) {

@@ -57,6 +57,7 @@ struct lw_pulsar_consumer {
     struct lw_pulsar_request seek;
     struct lw_pulsar_backoff backoff;
     uint64_t epoch;
+    struct lw_pulsar_place horizon; /* the last one that came since the reading began */
     uint64_t stop_deadline;
     struct lw_pulsar_seek_target seek_target;
     bool is_paused;
@@ -64,7 +65,10 @@ struct lw_pulsar_consumer {
     bool is_stop_told;
     bool is_closing; /* the last CLOSE_CONSUMER is sent */
     bool is_close_answered;
-    bool is_begun; /* an ownership */
+    bool is_begun;    /* an ownership */
+    bool is_in_order; /* Exclusive, Failover: what is not acknowledged comes in order */
+    bool has_horizon;
+    bool has_rewound; /* in this session: what comes without an epoch may be of before */
     bool was_ready;
     bool wants_seek;
     bool is_seeking;   /* SEEK is sent: what still comes is of before */
@@ -117,6 +121,14 @@ void lw_pulsar_consumer_clear_queue(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_fence(struct lw_pulsar_consumer *consumer);
 void lw_pulsar_consumer_begin_seek(struct lw_pulsar_consumer *consumer);
 extern const struct lw_pulsar_user_ops lw_pulsar_consumer_user_ops;
+
+/* The broker reads anew from the first one that is not acknowledged, or will before it sends. */
+static inline void
+lw_pulsar_consumer_read_anew(struct lw_pulsar_consumer *consumer)
+{
+    consumer->has_horizon = false;
+    lw_pulsar_entries_forget_hole(&consumer->entries);
+}
 
 /* -- consumer.c */
 void lw_pulsar_consumer_begin(struct lw_pulsar_consumer *consumer);

@@ -20,6 +20,7 @@ lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_array
     lw_pulsar_held_init(&entries->held, seed);
     lw_list_init(&entries->remembered);
     entries->remembered_count = 0;
+    lw_pulsar_entries_forget_hole(entries);
     return lw_pool_init(&entries->pool, sizeof(struct lw_pulsar_entry), ENTRIES_MAX, CHUNK,
                         NULL, NULL);
 }
@@ -163,10 +164,65 @@ lw_pulsar_entry_has_here(const struct lw_pulsar_entry *entry)
     return has_bits(entry->here, entry->word_count);
 }
 
+/* -- Open ones -------------------------------------------------------------------------------------- */
+
+void
+lw_pulsar_entries_forget_hole(struct lw_pulsar_entries *entries)
+{
+    entries->hole = (struct lw_pulsar_place){ UINT64_MAX, UINT64_MAX };
+}
+
+void
+lw_pulsar_entries_note_hole(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t entry)
+{
+    struct lw_pulsar_place place = { ledger, entry };
+    if (lw_pulsar_place_is_before(place, entries->hole)) {
+        entries->hole = place;
+    }
+}
+
+/* Of its first chunk, if it has more than one. */
+static struct lw_pulsar_place
+place_of(const struct lw_pulsar_entry *entry)
+{
+    if (entry->chunk_count > 0) {
+        return (struct lw_pulsar_place){ entry->chunks[0].ledger, entry->chunks[0].entry };
+    }
+    return (struct lw_pulsar_place){ entry->ledger, entry->id };
+}
+
+/* What is refused by a validation error goes alone: until then it is open, too. */
+static bool
+is_open(const struct lw_pulsar_entry *entry)
+{
+    return has_bits(entry->unacked, entry->word_count) ||
+           (entry->validation != LW_PULSAR_NOT_INVALID &&
+            entry->ack_state == LW_PULSAR_ACK_PENDING);
+}
+
+struct lw_pulsar_place
+lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries)
+{
+    struct lw_pulsar_place first = entries->hole;
+    for (size_t i = 0; i < entries->held.capacity; i++) {
+        for (const struct lw_pulsar_entry *entry = entries->held.buckets[i]; entry;
+             entry = entry->held_next) {
+            if (is_open(entry) && lw_pulsar_place_is_before(place_of(entry), first)) {
+                first = place_of(entry);
+            }
+        }
+    }
+    return first;
+}
+
 LW_INLINE void
 leave_table(struct lw_pulsar_entry *entry)
 {
     if (entry->is_in_table) {
+        if (__builtin_expect(has_bits(entry->unacked, entry->word_count), 0)) {
+            struct lw_pulsar_place place = place_of(entry);
+            lw_pulsar_entries_note_hole(entry->home, place.ledger, place.entry);
+        }
         entry->is_in_table = false;
         lw_pulsar_held_remove(&entry->home->held, entry);
     }

@@ -82,12 +82,20 @@ struct lw_pulsar_fault_note {
     uint8_t sealed[];
 };
 
+/* Where an entry lies in its topic's order. */
+struct lw_pulsar_place {
+    uint64_t ledger;
+    uint64_t entry;
+};
+
 struct lw_pulsar_entries {
     struct lw_pool pool;
     struct lw_pulsar_arrays *arrays;
     struct lw_pulsar_held held;
     struct lw_list remembered; /* oldest first */
     uint32_t remembered_count;
+    struct lw_pulsar_place
+        hole; /* the first one that was let go unacknowledged; all ones: none */
 };
 
 struct lw_pulsar_entry {
@@ -129,6 +137,12 @@ LW_MUST_USE enum lw_status
 lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_arrays *arrays,
                        uint64_t seed);
 void lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries);
+/* Before which place everything that was received is acknowledged: the first open entry or hole. */
+struct lw_pulsar_place lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries);
+/* What was let go comes again, or is given up: no hole is known any more. */
+void lw_pulsar_entries_forget_hole(struct lw_pulsar_entries *entries);
+void
+lw_pulsar_entries_note_hole(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t entry);
 
 /* Makes one with all bits of its members unacknowledged and none here, in the table. NULL: no
  * memory. */
@@ -185,6 +199,12 @@ static inline void
 lw_pulsar_bit_clear(uint64_t *words, uint32_t index)
 {
     words[index >> 6] &= ~(UINT64_C(1) << (index & 63));
+}
+
+static inline bool
+lw_pulsar_place_is_before(struct lw_pulsar_place a, struct lw_pulsar_place b)
+{
+    return a.ledger < b.ledger || (a.ledger == b.ledger && a.entry < b.entry);
 }
 
 static inline uint32_t

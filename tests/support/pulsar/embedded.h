@@ -171,6 +171,7 @@ struct embedded_counts {
     int64_t permits_max;      /* the most that one consumer had at a time */
     int64_t overdrawn_min;    /* the least (negative: batches) */
     uint64_t ack_commands;
+    uint64_t ack_commands_cumulative;
     uint64_t acked_ids;
     uint64_t acks_strange;    /* of an id that was not pending at that consumer */
     uint64_t acks_invalid[5]; /* by LW_PULSAR_INVALID_ */
@@ -210,6 +211,9 @@ bool embedded_subscription(const struct embedded *broker, const char *topic, con
                            struct embedded_subscription_info *ret_info);
 bool embedded_is_acked(const struct embedded *broker, const char *topic, const char *name,
                        uint64_t entry);
+/* The same by id; an id that is none counts as acknowledged. */
+bool embedded_id_is_acked(const struct embedded *broker, const char *topic, const char *name,
+                          uint64_t ledger, uint64_t entry);
 /* Of the consumer with that name: what it has and got. False: there is none. */
 struct embedded_consumer_info {
     uint64_t id;

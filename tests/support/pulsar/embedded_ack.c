@@ -119,6 +119,10 @@ ack_up_to(struct embedded_consumer *consumer, const struct lw_pulsar_message_id 
     uint64_t end = has_set ? number : number + 1;
     for (uint64_t i = subscription->mark; i < end; i++) {
         if (!embedded_cell_is_acked(subscription, i)) {
+            const struct embedded_cell *cell = &subscription->cells[i];
+            if ((cell->flags & CELL_PENDING) == 0 || cell->owner != consumer->serial) {
+                blame(consumer, i, "covered by an acknowledgement though it was never given");
+            }
             subscription->cells[i].acked_scope = consumer->scope;
             embedded_cell_ack(subscription, i);
         }
@@ -167,6 +171,7 @@ embedded_on_ack(struct embedded_session *session, const struct lw_pulsar_ack *ac
         ack->validation_error < 5) {
         counts->acks_invalid[ack->validation_error]++;
     }
+    counts->ack_commands_cumulative += ack->ack_type == LW_PULSAR_ACK_CUMULATIVE;
     ack_ids(consumer, ack);
     embedded_want_dispatch(consumer->subscription);
     if ((ack->has & LW_PULSAR_ACK_HAS_REQUEST_ID) != 0) {

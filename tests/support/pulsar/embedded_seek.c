@@ -153,6 +153,16 @@ embedded_subscription(const struct embedded *broker, const char *topic, const ch
 }
 
 bool
+embedded_id_is_acked(const struct embedded *broker, const char *topic, const char *name,
+                     uint64_t ledger, uint64_t entry)
+{
+    const struct embedded_subscription *it = subscription_of(broker, topic, name);
+    uint64_t number;
+    return it == NULL || !embedded_number_of(it->topic, ledger, entry, &number) ||
+           embedded_cell_is_acked(it, number);
+}
+
+bool
 embedded_is_acked(const struct embedded *broker, const char *topic, const char *name,
                   uint64_t entry)
 {
