@@ -386,9 +386,6 @@ take_body(struct taking *taking, struct lw_pulsar_entry *entry)
 static bool
 is_copy(const struct taking *taking, const struct lw_pulsar_entry *entry)
 {
-    if (!entry) {
-        return false;
-    }
     for (uint32_t i = 0; i < entry->word_count; i++) {
         if ((entry->unacked[i] & ~entry->here[i]) != 0) {
             return !lw_pulsar_metadata_is_batch(taking->metadata);
@@ -557,23 +554,18 @@ note_compacted(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_messa
 
 /* `payload` NULL: not even its parts are known, and all of it is the body. */
 static void
-take_damaged(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message,
-             const struct lw_pulsar_payload *payload, struct lw_bytes rest,
-             struct lw_pulsar_block *block, enum lw_pulsar_fault fault)
+take_damaged(struct lw_pulsar_consumer *consumer, struct lw_pulsar_unreadable *what,
+             const struct lw_pulsar_payload *payload)
 {
-    struct lw_pulsar_unreadable what = {
-        .message = message,
-        .block = block,
-        .body = payload ? payload->body : rest,
-        .validation = fault == LW_PULSAR_CHECKSUM_WRONG ? LW_PULSAR_INVALID_CHECKSUM
-                                                        : LW_PULSAR_INVALID_BATCH,
-        .why = lw_pulsar_fault_text(fault),
-    };
+    const struct lw_pulsar_message *message = what->message;
     uint32_t charge = payload ? charge_of_damaged(payload, &message->ack_set) : 1;
     lw_pulsar_permits_charge(&consumer->permits, charge, 0);
+    if (payload) {
+        what->body = payload->body;
+    }
     if (!is_stale(consumer, message)) {
         begin_ownership(consumer);
-        if (!lw_pulsar_consumer_take_unreadable(consumer, &what)) {
+        if (!lw_pulsar_consumer_take_unreadable(consumer, what)) {
             break_connection(consumer);
         } else if (consumer->options->reads_compacted) {
             note_compacted(consumer, &message->message_id);
@@ -594,6 +586,17 @@ note_horizon(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message
     }
 }
 
+/* `what` has the message, its block, and all of it as the body. */
+__attribute__((noinline)) static void
+take_fault(struct lw_pulsar_consumer *consumer, struct lw_pulsar_unreadable what,
+           const struct lw_pulsar_payload *payload, enum lw_pulsar_fault fault)
+{
+    bool is_checksum = fault == LW_PULSAR_CHECKSUM_WRONG;
+    what.validation = is_checksum ? LW_PULSAR_INVALID_CHECKSUM : LW_PULSAR_INVALID_BATCH;
+    what.why = lw_pulsar_fault_text(fault);
+    take_damaged(consumer, &what, is_checksum ? payload : NULL);
+}
+
 /* Whatever is not one plain message of an entry that is not known. */
 __attribute__((noinline)) static void
 take_other(struct taking *taking, struct lw_pulsar_entry *entry)
@@ -603,7 +606,7 @@ take_other(struct taking *taking, struct lw_pulsar_entry *entry)
         pass_unreadable(taking, LW_PULSAR_INVALID_DECRYPTION, "it is encrypted");
     } else if (lw_pulsar_metadata_is_chunk(taking->metadata)) {
         take_chunk(taking);
-    } else if (is_copy(taking, entry)) {
+    } else if (entry && is_copy(taking, entry)) {
         drop_copy(consumer, entry);
     } else {
         take_body(taking, entry);
@@ -646,13 +649,14 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
     }
     enum lw_pulsar_fault fault = lw_pulsar_payload_open(rest, &payload);
     if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
-        take_damaged(consumer, message, fault == LW_PULSAR_CHECKSUM_WRONG ? &payload : NULL,
-                     rest, block, fault);
+        struct lw_pulsar_unreadable what = { .message = message, .block = block, .body = rest };
+        take_fault(consumer, what, &payload, fault);
         return;
     }
     fault = lw_pulsar_metadata_decode(payload.metadata, &metadata);
     if (__builtin_expect(fault != LW_PULSAR_OK, 0)) {
-        take_damaged(consumer, message, NULL, rest, block, fault);
+        struct lw_pulsar_unreadable what = { .message = message, .block = block, .body = rest };
+        take_fault(consumer, what, &payload, fault);
         return;
     }
     lw_pulsar_permits_charge(&consumer->permits, charge_of(&metadata, &message->ack_set),
