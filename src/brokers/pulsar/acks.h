@@ -61,10 +61,10 @@ lw_pulsar_acks_push(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry)
 {
     entry->ack_state = LW_PULSAR_ACK_PENDING;
     lw_list_push(&acks->pending, &entry->ack_link);
-    bool ascends = entry->ledger > acks->last_ledger ||
-                   (entry->ledger == acks->last_ledger && entry->id > acks->last_id);
-    acks->is_sorted &= ascends || acks->pending_count == 0;
-    acks->last_ledger = entry->ledger;
+    if (__builtin_expect(entry->ledger != acks->last_ledger || entry->id <= acks->last_id, 0)) {
+        acks->is_sorted &= entry->ledger > acks->last_ledger || acks->pending_count == 0;
+        acks->last_ledger = entry->ledger;
+    }
     acks->last_id = entry->id;
     acks->pending_count++;
 }

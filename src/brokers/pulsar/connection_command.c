@@ -152,7 +152,7 @@ give(const struct lw_pulsar_ids *ids, uint64_t id, const struct lw_pulsar_comman
     }
 }
 
-static void
+LW_INLINE void
 give_message(struct lw_pulsar_connection *connection, const struct lw_pulsar_message *message,
              struct lw_bytes rest)
 {
@@ -320,7 +320,7 @@ take_greeting(struct lw_pulsar_connection *connection, const struct lw_pulsar_co
     }
 }
 
-static void
+__attribute__((noinline)) static void
 take_any(struct lw_pulsar_connection *connection, struct lw_bytes bytes, struct lw_bytes rest)
 {
     struct lw_pulsar_command command;

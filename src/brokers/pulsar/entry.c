@@ -17,12 +17,32 @@ lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_array
                        uint64_t seed)
 {
     entries->arrays = arrays;
+    entries->spare = NULL;
     lw_pulsar_held_init(&entries->held, seed);
     lw_list_init(&entries->remembered);
     entries->remembered_count = 0;
     lw_pulsar_entries_forget_hole(entries);
     return lw_pool_init(&entries->pool, sizeof(struct lw_pulsar_entry), ENTRIES_MAX, CHUNK,
                         NULL, NULL);
+}
+
+/* The pool makes them; those that were used wait apart, since it would reuse them in turn. */
+LW_INLINE struct lw_pulsar_entry *
+take_entry(struct lw_pulsar_entries *entries)
+{
+    struct lw_pulsar_entry *entry = entries->spare;
+    if (__builtin_expect(entry == NULL, 0)) {
+        return lw_pool_take(&entries->pool);
+    }
+    entries->spare = entry->held_next;
+    return entry;
+}
+
+LW_INLINE void
+give_entry(struct lw_pulsar_entries *entries, struct lw_pulsar_entry *entry)
+{
+    entry->held_next = entries->spare;
+    entries->spare = entry;
 }
 
 LW_INLINE void
@@ -45,7 +65,7 @@ end_entry(struct lw_pulsar_entry *entry, void *user)
     (void)user;
     lw_pulsar_held_remove(&entry->home->held, entry);
     free_parts(entry);
-    lw_pool_give(&entry->home->pool, entry);
+    give_entry(entry->home, entry);
 }
 
 void
@@ -122,7 +142,7 @@ struct lw_pulsar_entry *
 lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
                        int32_t batch_size)
 {
-    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
+    struct lw_pulsar_entry *entry = take_entry(entries);
     if (!entry) {
         return NULL;
     }
@@ -131,12 +151,12 @@ lw_pulsar_entry_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint6
     if (batch_size <= WORD) {
         init_few_bits(entry, UINT64_MAX >> (WORD - (batch_size > 0 ? batch_size : 1)));
     } else if (!init_many_bits(entry, (uint32_t)batch_size)) {
-        lw_pool_give(&entries->pool, entry);
+        give_entry(entries, entry);
         return NULL;
     }
     if (!lw_pulsar_held_add(&entries->held, entry)) {
         free_parts(entry);
-        lw_pool_give(&entries->pool, entry);
+        give_entry(entries, entry);
         return NULL;
     }
     return entry;
@@ -239,7 +259,7 @@ lw_pulsar_entry_tidy(struct lw_pulsar_entry *entry)
     }
     if (!entry->is_in_table && entry->left == 0) {
         free_parts(entry);
-        lw_pool_give(&entry->home->pool, entry);
+        give_entry(entry->home, entry);
     }
 }
 
@@ -364,7 +384,7 @@ struct lw_pulsar_received *
 lw_pulsar_single_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint64_t id,
                         struct lw_pulsar_block *block, uint8_t *buffer)
 {
-    struct lw_pulsar_entry *entry = lw_pool_take(&entries->pool);
+    struct lw_pulsar_entry *entry = take_entry(entries);
     if (!entry) {
         lw_free(buffer);
         return NULL;
@@ -373,7 +393,7 @@ lw_pulsar_single_create(struct lw_pulsar_entries *entries, uint64_t ledger, uint
     entry->batch_size = 0;
     init_few_bits(entry, 1);
     if (!lw_pulsar_held_add(&entries->held, entry)) {
-        lw_pool_give(&entries->pool, entry);
+        give_entry(entries, entry);
         lw_free(buffer);
         return NULL;
     }

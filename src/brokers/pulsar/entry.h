@@ -90,6 +90,7 @@ struct lw_pulsar_place {
 
 struct lw_pulsar_entries {
     struct lw_pool pool;
+    struct lw_pulsar_entry *spare; /* the last one first: it is still in the caches */
     struct lw_pulsar_arrays *arrays;
     struct lw_pulsar_held held;
     struct lw_list remembered; /* oldest first */
@@ -102,7 +103,7 @@ struct lw_pulsar_entry {
     void *pool_link;
     struct lw_pulsar_entries *home;
     struct lw_pulsar_consumer *consumer;
-    struct lw_pulsar_entry *held_next; /* of the same bucket */
+    struct lw_pulsar_entry *held_next; /* of the same bucket, or of the spare ones */
     size_t held_hash;
     uint64_t ledger;
     uint64_t id;

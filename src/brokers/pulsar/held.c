@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "brokers/pulsar/entry.h"
 
-enum { FIRST_CAPACITY = 256 };
+enum { FIRST_CAPACITY = 256, RUN_BITS = 3 };
 
 void
 lw_pulsar_held_init(struct lw_pulsar_held *held, uint64_t seed)
@@ -27,10 +27,12 @@ lw_pulsar_held_deinit(struct lw_pulsar_held *held)
     held->count = 0;
 }
 
+/* Entries that follow each other lie in neighbouring buckets, which share a line of the cache. */
 static inline size_t
 hash_of(const struct lw_pulsar_held *held, uint64_t ledger, uint64_t id)
 {
-    return (size_t)lw_hash_u64(id, ledger ^ held->seed);
+    uint64_t run = lw_hash_u64(id >> RUN_BITS, ledger ^ held->seed);
+    return (size_t)(run << RUN_BITS | (id & ((1 << RUN_BITS) - 1)));
 }
 
 static inline struct lw_pulsar_entry **

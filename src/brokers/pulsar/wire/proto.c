@@ -6,18 +6,6 @@
  */
 #include "brokers/pulsar/wire/proto.h"
 
-#define CONTINUES UINT64_C(0x8080808080808080)
-
-/* Joins the eight groups of seven bits of `word`, the first in its lowest byte. */
-static inline uint64_t
-join_groups(uint64_t word)
-{
-    word &= ~CONTINUES;
-    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
-    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-    return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
-}
-
 #define MALFORMED ((struct lw_proto_long){ NULL, 0 })
 
 /* Near the end of the bytes: one at a time. */
@@ -45,15 +33,15 @@ lw_proto_read_long(const uint8_t *at, const uint8_t *end)
         return read_slowly(at, end);
     }
     uint64_t word = lw_proto_load_le64(at);
-    uint64_t stops = ~word & CONTINUES;
+    uint64_t stops = ~word & LW_PROTO_CONTINUES;
     if (stops != 0) {
         return (struct lw_proto_long){ at + __builtin_ctzll(stops) / 8 + 1,
-                                       join_groups(word & (stops ^ (stops - 1))) };
+                                       lw_proto_join_groups(word & (stops ^ (stops - 1))) };
     }
     if (word == UINT64_MAX && at[8] == 0xff && at[9] == 1) { /* -1 */
         return (struct lw_proto_long){ at + 10, UINT64_MAX };
     }
-    uint64_t value = join_groups(word) | (uint64_t)(at[8] & 0x7f) << 56;
+    uint64_t value = lw_proto_join_groups(word) | (uint64_t)(at[8] & 0x7f) << 56;
     if (at[8] < 0x80) {
         return (struct lw_proto_long){ at + 9, value };
     }

@@ -72,6 +72,19 @@ lw_proto_load_le64(const uint8_t *from)
     return le64toh(value);
 }
 
+/* The bits that say of eight bytes of a varint that another one follows. */
+#define LW_PROTO_CONTINUES UINT64_C(0x8080808080808080)
+
+/* Joins the eight groups of seven bits of `word`, the first in its lowest byte. */
+LW_INLINE uint64_t
+lw_proto_join_groups(uint64_t word)
+{
+    word &= ~LW_PROTO_CONTINUES;
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x0fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
 LW_INLINE struct lw_proto_reader
 lw_proto_reader_of(struct lw_bytes bytes)
 {
@@ -154,6 +167,38 @@ LW_INLINE const uint8_t *
 lw_proto_take_field(const uint8_t *at, const uint8_t *end, uint32_t key, uint64_t *ret_value)
 {
     return at && at < end && *at == key ? lw_proto_take_number(at + 1, end, ret_value) : NULL;
+}
+
+/* The same with a varint of six bytes, which the times of this century have in milliseconds. */
+LW_INLINE const uint8_t *
+lw_proto_take_time(const uint8_t *at, const uint8_t *end, uint32_t key, uint64_t *ret_value)
+{
+    enum { BYTES = 6 };
+    uint32_t low;
+    uint16_t high;
+    if (!at || end - at < 1 + BYTES || *at != key) {
+        return NULL;
+    }
+    memcpy(&low, at + 1, sizeof low);
+    memcpy(&high, at + 1 + sizeof low, sizeof high);
+    uint64_t word = le32toh(low) | (uint64_t)le16toh(high) << 32;
+    if ((word & LW_PROTO_CONTINUES) != (LW_PROTO_CONTINUES & UINT64_C(0x00ffffffffff))) {
+        return NULL;
+    }
+    *ret_value = lw_proto_join_groups(word);
+    return at + 1 + BYTES;
+}
+
+/* The same with bytes, shorter than 128. */
+LW_INLINE const uint8_t *
+lw_proto_take_bytes(const uint8_t *at, const uint8_t *end, uint32_t key,
+                    struct lw_bytes *ret_bytes)
+{
+    if (!at || end - at < 2 || *at != key || at[1] >= 0x80 || at[1] > end - at - 2) {
+        return NULL;
+    }
+    *ret_bytes = (struct lw_bytes){ at + 2, at[1] };
+    return at + 2 + at[1];
 }
 
 LW_INLINE bool

@@ -130,6 +130,79 @@ golden_message_decodes_whole(void **state)
     hex_free(bytes);
 }
 
+/* The short way, if it takes them, against the general one, which a field at the end asks for. */
+static bool
+check_both_ways(struct lw_bytes bytes)
+{
+    uint8_t longer[256];
+    struct lw_pulsar_command command;
+    struct lw_pulsar_message message;
+    assert_in_range(bytes.size, 0, sizeof longer - 3);
+    memcpy(longer, bytes.data, bytes.size);
+    memcpy(longer + bytes.size, "\xf8\x3f\x01", 3); /* field 1023 */
+    enum lw_pulsar_fault fault = lw_pulsar_command_decode(
+        (struct lw_bytes){ longer, bytes.size + 3 }, &command);
+    if (!lw_pulsar_message_decode_usual(bytes, &message)) {
+        return false;
+    }
+    assert_int_equal(fault, LW_PULSAR_OK);
+    assert_int_equal(command.type, LW_PULSAR_MESSAGE);
+    assert_int_equal(message.has, command.message.has);
+    assert_int_equal(message.consumer_id, command.message.consumer_id);
+    assert_int_equal(message.redelivery_count, command.message.redelivery_count);
+    assert_int_equal(message.ack_set.count, command.message.ack_set.count);
+    assert_int_equal(message.consumer_epoch, command.message.consumer_epoch);
+    assert_int_equal(message.message_id.has, command.message.message_id.has);
+    assert_int_equal(message.message_id.ledger, command.message.message_id.ledger);
+    assert_int_equal(message.message_id.entry, command.message.message_id.entry);
+    assert_int_equal(message.message_id.partition, command.message.message_id.partition);
+    assert_int_equal(message.message_id.batch_index, command.message.message_id.batch_index);
+    assert_int_equal(message.message_id.batch_size, command.message.message_id.batch_size);
+    return true;
+}
+
+static struct lw_bytes
+delivery(uint64_t ledger, uint64_t entry, int32_t partition, uint32_t redeliveries,
+         struct lw_proto_writer writer)
+{
+    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_MESSAGE);
+    command.message.consumer_id = entry & 0xff;
+    command.message.message_id = lw_pulsar_message_id_of(ledger, entry);
+    command.message.message_id.partition = partition;
+    command.message.message_id.has = LW_PULSAR_ID_HAS_PARTITION;
+    command.message.redelivery_count = redeliveries;
+    lw_pulsar_command_encode(&command, &writer);
+    return lw_proto_written(&writer);
+}
+
+static void
+message_reads_the_same_by_the_short_and_by_the_general_way(void **state)
+{
+    (void)state;
+    const int32_t partitions[] = { -1, 0, 127, 128, 70000 };
+    uint8_t room[128];
+    struct lw_proto_writer writer = lw_proto_writer_of(room, sizeof room);
+    uint32_t taken = 0;
+    for (unsigned bits = 0; bits < 64; bits++) {
+        uint64_t number = UINT64_C(1) << bits;
+        for (uint32_t i = 0; i < 5; i++) {
+            taken += check_both_ways(delivery(number - 1, 1, partitions[i], i, writer));
+            taken += check_both_ways(delivery(7, number, partitions[i], 0, writer));
+        }
+    }
+    assert_int_equal(taken, (36 + 35) * 5); /* ids of up to five bytes */
+    struct lw_bytes bytes = delivery(7000, 300, -1, 3, writer);
+    for (size_t bit = 0; bit < 8 * bytes.size; bit++) {
+        room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        (void)check_both_ways(bytes);
+        room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (size_t size = 0; size < bytes.size; size++) {
+        assert_false(lw_pulsar_message_decode_usual((struct lw_bytes){ room, size },
+                                                    &(struct lw_pulsar_message){ .has = 0 }));
+    }
+}
+
 static void
 scanner_asks_for_what_is_missing_at_every_byte(void **state)
 {
@@ -214,6 +287,7 @@ main(void)
         cmocka_unit_test(head_of_send_is_written_as_its_golden_vector),
         cmocka_unit_test(head_of_message_carries_the_brokers_metadata),
         cmocka_unit_test(golden_message_decodes_whole),
+        cmocka_unit_test(message_reads_the_same_by_the_short_and_by_the_general_way),
         cmocka_unit_test(scanner_asks_for_what_is_missing_at_every_byte),
         cmocka_unit_test(scanner_takes_one_frame_of_two),
         cmocka_unit_test(scanner_refuses_by_the_length_alone),

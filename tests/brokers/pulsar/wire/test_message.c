@@ -178,6 +178,45 @@ metadata_by_hand_and_by_table_agree(void **state)
     }
 }
 
+static struct lw_bytes
+plain_metadata(uint64_t sequence, uint64_t time, size_t key_size, struct lw_proto_writer writer)
+{
+    static uint8_t key[300];
+    struct lw_pulsar_metadata metadata = lw_pulsar_metadata_of();
+    metadata.producer_name = TEXT("producer");
+    metadata.sequence_id = sequence;
+    metadata.publish_time = time;
+    metadata.partition_key = (struct lw_bytes){ key_size > 0 ? key : NULL, key_size };
+    lw_pulsar_metadata_encode(&metadata, &writer);
+    return lw_proto_written(&writer);
+}
+
+static void
+plain_metadata_by_hand_and_by_table_agree_at_every_length(void **state)
+{
+    (void)state;
+    const size_t keys[] = { 0, 1, 127, 128, 300 };
+    uint8_t room[512];
+    struct lw_proto_writer writer = lw_proto_writer_of(room, sizeof room);
+    for (unsigned bits = 0; bits < 64; bits++) {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            uint64_t number = UINT64_C(1) << bits;
+            check_same(plain_metadata(number - 1, 1700000000000, keys[i], writer));
+            check_same(plain_metadata(number, number, keys[i], writer));
+            check_same(plain_metadata(1, number - 1, keys[i], writer));
+        }
+    }
+    struct lw_bytes plain = plain_metadata(300, 1700000000000, 6, writer);
+    for (size_t size = 0; size <= plain.size; size++) {
+        check_same((struct lw_bytes){ plain.data, size });
+    }
+    for (size_t bit = 0; bit < 8 * plain.size; bit++) {
+        room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        check_same(plain);
+        room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
 static void
 full_metadata_is_encoded_again_to_the_same_bytes(void **state)
 {
@@ -301,6 +340,7 @@ main(void)
         cmocka_unit_test(compacted_batch_keeps_the_original_indexes),
         cmocka_unit_test(compacted_index_beyond_the_batch_is_refused),
         cmocka_unit_test(metadata_by_hand_and_by_table_agree),
+        cmocka_unit_test(plain_metadata_by_hand_and_by_table_agree_at_every_length),
         cmocka_unit_test(full_metadata_is_encoded_again_to_the_same_bytes),
         cmocka_unit_test(properties_are_walked_in_order_with_duplicates),
         cmocka_unit_test(packed_numbers_are_read_as_single_ones),
