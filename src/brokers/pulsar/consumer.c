@@ -222,7 +222,7 @@ lw_pulsar_consumer_is_empty(struct lw_pulsar_consumer *consumer)
     }
     lw_pulsar_consumer_drop_acks(consumer);
     lw_pulsar_held_each(&consumer->entries.held, count_without_messages, &count);
-    return consumer->entries.pool.taken_count == count;
+    return consumer->entries.taken_count == count;
 }
 
 void *

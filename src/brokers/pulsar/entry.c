@@ -18,6 +18,7 @@ lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_array
 {
     entries->arrays = arrays;
     entries->spare = NULL;
+    entries->taken_count = 0;
     lw_pulsar_held_init(&entries->held, seed);
     lw_list_init(&entries->remembered);
     entries->remembered_count = 0;
@@ -31,16 +32,20 @@ LW_INLINE struct lw_pulsar_entry *
 take_entry(struct lw_pulsar_entries *entries)
 {
     struct lw_pulsar_entry *entry = entries->spare;
-    if (__builtin_expect(entry == NULL, 0)) {
-        return lw_pool_take(&entries->pool);
+    if (__builtin_expect(entry != NULL, 1)) {
+        entries->spare = entry->held_next;
+    } else if ((entry = lw_pool_take(&entries->pool)) == NULL) {
+        return NULL;
     }
-    entries->spare = entry->held_next;
+    entries->taken_count++;
     return entry;
 }
 
 LW_INLINE void
 give_entry(struct lw_pulsar_entries *entries, struct lw_pulsar_entry *entry)
 {
+    lw_assert(entries->taken_count > 0);
+    entries->taken_count--;
     entry->held_next = entries->spare;
     entries->spare = entry;
 }

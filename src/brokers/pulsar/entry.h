@@ -91,6 +91,7 @@ struct lw_pulsar_place {
 struct lw_pulsar_entries {
     struct lw_pool pool;
     struct lw_pulsar_entry *spare; /* the last one first: it is still in the caches */
+    uint32_t taken_count;          /* in use; those that are spare are not */
     struct lw_pulsar_arrays *arrays;
     struct lw_pulsar_held held;
     struct lw_list remembered; /* oldest first */
