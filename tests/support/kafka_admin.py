@@ -446,11 +446,28 @@ def lag_of(admin, options):
     return lag
 
 
+COORDINATOR_BEGINS = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+
+
+def lag_if_known(admin, options, until):
+    """None while the group's coordinator begins, which a broker that came back does for a while."""
+    try:
+        return lag_of(admin, options)
+    except KafkaException as failure:
+        if failure.args[0].code() not in COORDINATOR_BEGINS or time.monotonic() > until:
+            raise
+        return None
+
+
 def do_lag(options):
     """Prints how many records the group has not committed; with --wait S, waits until none."""
     admin = admin_of(options)
     until = time.monotonic() + options.wait
-    while (lag := lag_of(admin, options)) and time.monotonic() < until:
+    while (lag := lag_if_known(admin, options, until)) != 0 and time.monotonic() < until:
         time.sleep(0.1)
     print(lag)
     if options.wait and lag:

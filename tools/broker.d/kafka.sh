@@ -10,7 +10,7 @@ kafka_client_version=2.16.1
 kafka_here=$broker_root/tools/broker.d
 kafka_jars=$broker_cache/kafka-$kafka_version
 kafka_venv=$broker_cache/python-confluent-kafka-$kafka_client_version
-kafka_ready_s=40
+kafka_ready_s=120
 kafka_java=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData)
 kafka_logger=org.slf4j.simpleLogger.
 
