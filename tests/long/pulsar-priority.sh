@@ -4,4 +4,4 @@
 # each of three topics, beside pulsar-dispatcher. One round, however many minutes; it draws the
 # course of the windows into evidence/.
 # sources: src include bench/pulsar_priority.c bench/peers/pulsar-priority
-exec bench/peers/pulsar-priority --check --json --seed "$1" --plots evidence
+exec bench/peers/pulsar-priority --check --json --peer-messages 10000 --seed "$1" --plots evidence
