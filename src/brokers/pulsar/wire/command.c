@@ -112,21 +112,25 @@ decode_message(struct lw_bytes bytes, struct lw_pulsar_message *out)
     return lw_pulsar_message_id_decode(id_bytes, &out->message_id);
 }
 
-/* To the end of an id from its partition on, which is -1 for most topics. */
+/* To the end of an id from its partition on, which is -1 for most topics, or not said. */
 LW_INLINE const uint8_t *
-take_partition(const uint8_t *at, const uint8_t *end, int32_t *ret_partition)
+take_partition(const uint8_t *at, const uint8_t *end, struct lw_pulsar_message_id *out)
 {
     uint64_t number = UINT64_MAX;
-    if (!at || at == end || *at != KEY(3, LW_PROTO_VARINT)) {
-        return NULL;
+    out->has = 1 << 1 | 1 << 2;
+    if (at && at != end) {
+        if (*at != KEY(3, LW_PROTO_VARINT)) {
+            return NULL;
+        }
+        out->has |= LW_PULSAR_ID_HAS_PARTITION;
+        const uint8_t *next = lw_proto_take_minus_one(at + 1, end);
+        at = next ? next : lw_proto_take_number(at + 1, end, &number);
     }
-    const uint8_t *next = lw_proto_take_minus_one(at + 1, end);
-    next = next ? next : lw_proto_take_number(at + 1, end, &number);
-    *ret_partition = (int32_t)(uint32_t)number;
-    return next;
+    out->partition = (int32_t)(uint32_t)number;
+    return at;
 }
 
-/* An id as brokers write it, with its length: ledger, entry, partition. */
+/* An id as brokers write it, with its length: ledger, entry, and mostly the partition. */
 LW_INLINE const uint8_t *
 take_usual_id(const uint8_t *at, const uint8_t *end, struct lw_pulsar_message_id *ret_id)
 {
@@ -136,8 +140,7 @@ take_usual_id(const uint8_t *at, const uint8_t *end, struct lw_pulsar_message_id
     const uint8_t *id_end = at + 2 + at[1];
     at = lw_proto_take_field(at + 2, id_end, KEY(1, LW_PROTO_VARINT), &ret_id->ledger);
     at = lw_proto_take_field(at, id_end, KEY(2, LW_PROTO_VARINT), &ret_id->entry);
-    at = take_partition(at, id_end, &ret_id->partition);
-    ret_id->has = 1 << 1 | 1 << 2 | LW_PULSAR_ID_HAS_PARTITION;
+    at = take_partition(at, id_end, ret_id);
     ret_id->batch_index = -1;
     ret_id->batch_size = 0;
     ret_id->ack_set = (struct lw_pulsar_list){ .at = NULL };

@@ -191,6 +191,11 @@ message_reads_the_same_by_the_short_and_by_the_general_way(void **state)
         }
     }
     assert_int_equal(taken, (36 + 35) * 5); /* ids of up to five bytes */
+    struct lw_pulsar_command bare = lw_pulsar_command_of(LW_PULSAR_MESSAGE);
+    bare.message.message_id = lw_pulsar_message_id_of(7, 1); /* no partition is said */
+    lw_pulsar_command_encode(&bare, &writer);
+    assert_true(check_both_ways(lw_proto_written(&writer)));
+    writer.size = 0;
     struct lw_bytes bytes = delivery(7000, 300, -1, 3, writer);
     for (size_t bit = 0; bit < 8 * bytes.size; bit++) {
         room[bit / 8] ^= (uint8_t)(1 << bit % 8);
