@@ -27,6 +27,7 @@ struct lw_partition {
     uint64_t generation;
     uint64_t place; /* names (subscription, partition number) for lanes, exactly */
     bool is_plain;  /* has a ledger, not ended, nothing stashed: the ordinary case */
+    bool is_acked;  /* the same without a ledger: its messages are settled one by one */
     bool is_dirty;  /* in the list of partitions with a commit to make */
     uint32_t held_count;
     bool has_ledger;
@@ -47,12 +48,13 @@ struct lw_partition {
     struct lw_list link; /* of the subscription */
 };
 
-/* To be called after anything that `is_plain` depends on changed. */
+/* To be called after anything that `is_plain` and `is_acked` depend on changed. */
 static inline void
 lw_partition_update(struct lw_partition *partition)
 {
-    partition->is_plain = partition->has_ledger && !partition->is_ended &&
-                          partition->stash.first == NULL;
+    bool is_open = !partition->is_ended && partition->stash.first == NULL;
+    partition->is_plain = is_open && partition->has_ledger;
+    partition->is_acked = is_open && !partition->has_ledger;
 }
 
 #endif

@@ -58,8 +58,11 @@ become_ordinary(struct lw_direct *direct, struct lw_partition *partition,
     struct lw_bytes key;
     lw_receive_begin(direct->dispatcher, direct->stream, partition, delivery);
     delivery->is_late = false;
-    enum lw_status status = lw_offsets_open(&partition->offsets, delivery->message.position);
-    lw_assert(status == LW_STATUS_OK);
+    if (partition->has_ledger) {
+        enum lw_status status = lw_offsets_open(&partition->offsets,
+                                                delivery->message.position);
+        lw_assert(status == LW_STATUS_OK);
+    }
     delivery->lane = NULL;
     if (lw_scheduler_lane_key(subscription, &delivery->message, &key)) {
         delivery->lane = lw_lanes_find(&scheduler->lanes, subscription, partition->place, key);
@@ -117,6 +120,9 @@ lw_direct_end(struct lw_direct *direct)
     uint32_t count = direct->count;
     if (count == 0) {
         return;
+    }
+    if (stream->link->broker->caps.settlement != LW_SETTLE_POSITION) {
+        lw_settle_ack_all(stream, direct->done, count);
     }
     stream->counters.started += count;
     stream->counters.results[LW_OK] += count;

@@ -53,13 +53,24 @@ lw_direct_leave_out(struct lw_direct *direct, const struct lw_delivery *delivery
     direct->bytes -= delivery->message.key.size + delivery->message.value.size;
 }
 
+/* It can be done at once: it is the next of its ledger, or is acknowledged for itself. */
+LW_INLINE bool
+lw_direct_may_pass(const struct lw_direct *direct, const struct lw_partition *partition,
+                   const struct lw_message *message)
+{
+    if (partition->is_plain) {
+        return lw_offsets_may_pass(&partition->offsets, message->position);
+    }
+    return partition->is_acked &&
+           !lw_policy_is_spent(&direct->stream->policy, message->redeliveries);
+}
+
 /* False: it takes the ordinary way, nothing happened. */
 LW_INLINE bool
 lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
               struct lw_delivery *delivery)
 {
-    if (!direct->handler || !partition->is_plain ||
-        !lw_offsets_may_pass(&partition->offsets, delivery->message.position) ||
+    if (!direct->handler || !lw_direct_may_pass(direct, partition, &delivery->message) ||
         (__builtin_expect(!direct->is_empty, 0) &&
          !lw_direct_is_lane_idle(direct, partition, delivery))) {
         lw_direct_leave_out(direct, delivery);
@@ -75,9 +86,11 @@ lw_direct_try(struct lw_direct *direct, struct lw_partition *partition,
         lw_direct_adopt(direct, partition, delivery, verdict);
         return true;
     }
-    lw_offsets_pass(&partition->offsets, delivery->message.position);
-    if (__builtin_expect(!partition->is_dirty, 0)) {
-        lw_settle_mark_dirty(partition);
+    if (partition->has_ledger) {
+        lw_offsets_pass(&partition->offsets, delivery->message.position);
+        if (__builtin_expect(!partition->is_dirty, 0)) {
+            lw_settle_mark_dirty(partition);
+        }
     }
     partition->received_bytes += delivery->message.key.size + delivery->message.value.size;
     direct->done[direct->count++] = &delivery->message;

@@ -245,6 +245,9 @@ void lw_settle_flush(struct lw_dispatcher *dispatcher);
 void lw_settle_commit(struct lw_link *link);
 void lw_settle_on_committed(struct lw_link *link, const struct lw_event *event);
 void lw_settle_mark_dirty(struct lw_partition *partition);
+/* Where each is settled for itself: acknowledges them; the caller releases them then. */
+void lw_settle_ack_all(struct lw_stream *stream, struct lw_message *const messages[],
+                       uint32_t count);
 void lw_settle_init_link(struct lw_link *link);
 
 /* -- publish.c -- */

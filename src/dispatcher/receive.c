@@ -398,6 +398,7 @@ ask(struct lw_stream *stream, struct lw_message *const messages[], uint32_t want
     if (count == 0 && stream->has_more && stream->is_sharing && stream->unplaced_count == 0) {
         wanted = room_of_anybody(stream, wanted);
         stream->is_held_back = wanted == 0;
+        stream->held_back_at = limits->count;
         if (wanted > 0) {
             limit_slots(stream, false);
             count = ops->receive(stream->source, messages, wanted, bytes, &stream->has_more);
@@ -517,10 +518,21 @@ lw_receive_look_at_sources(struct lw_dispatcher *dispatcher)
     }
 }
 
+/* What was held back may come, since something ended later in the same step. */
+static void
+look_at_held_back(struct lw_stream *stream)
+{
+    if (stream->is_held_back && stream->subscription.limits.count < stream->held_back_at) {
+        stream->is_held_back = false;
+        lw_host_want_turn(stream->dispatcher->host);
+    }
+}
+
 void
 lw_receive_tell_demand(struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         update_demand(dispatcher, dispatcher->streams[i], dispatcher->host->now);
+        look_at_held_back(dispatcher->streams[i]);
     }
 }

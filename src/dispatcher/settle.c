@@ -27,6 +27,22 @@ flush_items(struct lw_stream *stream)
     }
 }
 
+/* After what waits already, and before any of them is released. */
+void
+lw_settle_ack_all(struct lw_stream *stream, struct lw_message *const messages[], uint32_t count)
+{
+    flush_items(stream);
+    for (uint32_t i = 0; i < count; i++) {
+        stream->settle_items[stream->settle_count++] = (struct lw_settle_item){ messages[i],
+                                                                                true, -1 };
+        if (stream->settle_count == LW_SETTLE_BATCH || i + 1 == count) {
+            stream->link->broker->ops->settle(stream->source, stream->settle_items,
+                                              stream->settle_count);
+            stream->settle_count = 0;
+        }
+    }
+}
+
 static void
 add_item(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, bool is_ack,
          int64_t delay_ms)

@@ -2,7 +2,8 @@
 /*
  * The short ways of the ordinary message (dispatcher/settle_plain.h, dispatcher/direct.h) against
  * the ordinary way, which everything takes while a history listens: the same random scenario with
- * and without one ends in the same commits, counters, stored messages, and order of each key.
+ * and without one ends in the same commits or acknowledgements, counters, stored messages, and
+ * order of each key.
  */
 #include "tests/support/test.h"
 
@@ -18,7 +19,8 @@ enum { TOPICS = 2, PARTITIONS = 3, ROUNDS = 12, SEEDS = 150, KEYS = 5, RUNS_MAX 
 
 /* What is compared, and the runs of each key in the order of their starts. */
 struct end {
-    int64_t committed[TOPICS][PARTITIONS];
+    int64_t settled[TOPICS][PARTITIONS]; /* committed, or what is left */
+    struct lw_memory_stats stats;        /* acks, when the broker counts them */
     struct lw_counters counters[TOPICS];
     uint64_t dead_letters; /* sums of hashes: the order between keys is free */
     uint64_t replies;
@@ -34,6 +36,7 @@ struct scenario {
     uint64_t seed;
     uint64_t random;
     bool is_blocking;
+    bool is_acked; /* the broker settles each message by itself */
     enum lw_ordering ordering[TOPICS];
     enum lw_keyless keyless[TOPICS];
 };
@@ -127,12 +130,15 @@ add_topics(struct scenario *scenario)
         struct lw_subscription_options options = world_options(names[i],
                                                                (int32_t)dice(scenario, 2));
         options.ordering = (enum lw_ordering)(LW_ORDERING_KEY + dice(scenario, 3));
-        options.keyless = (enum lw_keyless)dice(scenario, 3);
+        options.keyless = (enum lw_keyless)(scenario->is_acked ? 1 + dice(scenario, 2)
+                                                               : dice(scenario, 3));
         scenario->ordering[i] = options.ordering;
         scenario->keyless[i] = options.keyless;
         options.reply.topic = "replies";
         options.dead_letter.topic = "dead";
+        options.retry.in_place = LW_YES;
         options.retry.in_place_backoff = (struct lw_backoff_options){ 20, 2, 100, 0 };
+        options.on_error = LW_ON_ERROR_RETRY;
         options.max_in_flight = 1 + dice(scenario, 60);
         options.max_uncommitted = dice(scenario, 3) ? 100000 : 64;
         options.profile = (enum lw_profile)dice(scenario, 5);
@@ -156,7 +162,9 @@ play_round(struct scenario *scenario, uint32_t round)
     world_pass(world, dice(scenario, 120));
     if (round % 5 == 4) {
         world_pass(world, 2000); /* all retries are over */
-        lw_memory_hub_rebalance(world->hub, "group");
+        if (!scenario->is_acked) {
+            lw_memory_hub_rebalance(world->hub, "group");
+        }
     }
 }
 
@@ -174,6 +182,13 @@ sum(const struct lw_memory_view *view, void *user)
     }
 }
 
+static int64_t
+settled_of(struct world *world, const char *topic, int32_t partition, bool is_acked)
+{
+    return is_acked ? (int64_t)lw_memory_hub_backlog(world->hub, "group", topic)
+                    : world_committed(world, topic, partition);
+}
+
 static void
 collect(struct scenario *scenario)
 {
@@ -182,7 +197,7 @@ collect(struct scenario *scenario)
     struct end *end = &scenario->end;
     for (uint32_t i = 0; i < TOPICS; i++) {
         for (int32_t p = 0; p < PARTITIONS; p++) {
-            end->committed[i][p] = world_committed(world, names[i], p);
+            end->settled[i][p] = settled_of(world, names[i], p, scenario->is_acked);
         }
         end->counters[i] = world->dispatcher.streams[i]->counters;
         end->in_hand[i] = world->dispatcher.streams[i]->subscription.limits.count;
@@ -190,15 +205,23 @@ collect(struct scenario *scenario)
     (void)lw_memory_hub_each(world->hub, "dead", sum, &end->dead_letters);
     (void)lw_memory_hub_each(world->hub, "replies", sum, &end->replies);
     end->held = world->dispatcher.held_count;
+    if (scenario->is_acked) {
+        end->stats = lw_memory_hub_stats(world->hub);
+    }
 }
 
 static void
-play(struct scenario *scenario, uint64_t seed, bool is_blocking, bool is_observed)
+play(struct scenario *scenario, const struct scenario *kind, uint64_t seed, bool is_observed)
 {
-    memset(scenario, 0, sizeof(*scenario));
+    struct lw_memory_options hub;
+    lw_memory_options_init(&hub);
+    *scenario = *kind;
     scenario->seed = scenario->random = seed;
-    scenario->is_blocking = is_blocking;
-    world_init(&scenario->world, 1 + dice(scenario, 8), NULL);
+    if (kind->is_acked) {
+        hub.mode = LW_MEMORY_INDIVIDUAL;
+        hub.sharing = LW_MEMORY_FAILOVER;
+    }
+    world_init(&scenario->world, 1 + dice(scenario, 8), &hub);
     scenario->world.clock->host.log = NULL;
     if (!is_observed) {
         scenario->world.dispatcher.history = NULL;
@@ -209,19 +232,19 @@ play(struct scenario *scenario, uint64_t seed, bool is_blocking, bool is_observe
     for (uint32_t round = 0; round < ROUNDS; round++) {
         play_round(scenario, round);
     }
-    world_pass(&scenario->world, 5000);
+    world_pass(&scenario->world, 30000);
     collect(scenario);
     world_deinit(&scenario->world);
 }
 
 static void
-compare(bool is_blocking)
+compare(const struct scenario *kind)
 {
     static struct scenario full;
     static struct scenario plain;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        play(&full, seed, is_blocking, true);
-        play(&plain, seed, is_blocking, false);
+        play(&full, kind, seed, true);
+        play(&plain, kind, seed, false);
         if (memcmp(&full.end, &plain.end, sizeof(full.end)) != 0) {
             fail_msg("seed %llu: %u runs and %u held, %u and %u on the short way",
                      (unsigned long long)seed, full.end.runs, full.end.held, plain.end.runs,
@@ -234,15 +257,25 @@ compare(bool is_blocking)
 static void
 settling_plainly_ends_like_settling_in_full(void **state)
 {
+    static const struct scenario kind = { .is_blocking = false };
     (void)state;
-    compare(false);
+    compare(&kind);
 }
 
 static void
 running_directly_ends_like_running_in_turn(void **state)
 {
+    static const struct scenario kind = { .is_blocking = true };
     (void)state;
-    compare(true);
+    compare(&kind);
+}
+
+static void
+running_directly_ends_like_running_in_turn_where_each_is_acked(void **state)
+{
+    static const struct scenario kind = { .is_blocking = true, .is_acked = true };
+    (void)state;
+    compare(&kind);
 }
 
 int
@@ -251,6 +284,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settling_plainly_ends_like_settling_in_full),
         cmocka_unit_test(running_directly_ends_like_running_in_turn),
+        cmocka_unit_test(running_directly_ends_like_running_in_turn_where_each_is_acked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

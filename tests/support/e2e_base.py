@@ -32,6 +32,7 @@ BROKER = str(ROOT / "tools/broker")
 gc.disable()  # judges hold hundreds of thousands of records; to walk them again costs seconds
 PR_SET_PDEATHSIG = 1
 PATIENCE_S = 240  # ends what would hang; a busy machine needs far less, and nothing is measured by it
+LOG_PATIENCE_S = 5
 LIBC = ctypes.CDLL(None)
 _services = []
 _tests = []
@@ -125,7 +126,8 @@ class Service:
             start_new_session=True,
         )
         _services.append(self)
-        threading.Thread(target=self._read_log, daemon=True).start()
+        self.reader = threading.Thread(target=self._read_log, daemon=True)
+        self.reader.start()
         return self
 
     def _read_log(self):
@@ -205,12 +207,15 @@ class Service:
         return self.wait_status(f"{count} settled", lambda s: settled_of(s) >= count, timeout)
 
     def code(self, timeout=PATIENCE_S):
-        return self.process.wait(timeout)
+        """Waits for the end; then its whole log is here, unless a child of it holds the pipe."""
+        code = self.process.wait(timeout)
+        self.reader.join(LOG_PATIENCE_S)
+        return code
 
     def stop(self, timeout=PATIENCE_S):
         """SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout)
+        return self.code(timeout)
 
     def kill(self):
         self.process.kill()
