@@ -244,8 +244,8 @@ if(LANEWAY_PULSAR)
     add_test(NAME pulsar.tools.broker COMMAND ${LW_TESTS}/support/run-script broker
              ${LW_TESTS}/tools/pulsar/broker.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     lw_set_test(pulsar.tools.broker real 600)
-    # It measures who is served first, not what else the machine does.
-    set_tests_properties(pulsar.priority PROPERTIES RUN_SERIAL ON)
+    # They measure who is served first, and when, not what else the machine does.
+    set_tests_properties(pulsar.priority pulsar.delays PROPERTIES RUN_SERIAL ON)
     # The official client against the embedded broker: needs no Java.
     add_test(NAME pulsar.embedded_official COMMAND ${LW_TESTS}/support/run-script broker
              ${LW_TESTS}/tools/pulsar/embedded_official.sh $<TARGET_FILE:support_embedded_pulsar>

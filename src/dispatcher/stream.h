@@ -61,13 +61,13 @@ struct lw_stream {
     uint32_t unplaced_count; /* they are not received, and placed when there is memory */
     bool is_blind;           /* one of them cannot be told apart when receiving: none is */
     bool is_held_back;       /* only partitions above their share had something to give */
-    uint32_t held_back_at;   /* so many were in hand then */
     bool is_sharing;         /* the broker holds `rooms` */
     uint64_t
         awaited_until; /* new partitions' room is kept for them; 0 not, LW_NEVER: not yet */
     struct lw_timer awaited_timer; /* then there is a turn */
     uint32_t slot_count;
     uint32_t max_uncommitted;
+    uint32_t held_back_at; /* so many were in hand when it was held back last */
     enum lw_header_family family;
 
     char *topic;

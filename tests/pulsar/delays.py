@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays on a real Pulsar: of retry copies, of what is given back, of outputs. The broker's clock
-for them ticks once a second: it keeps them to a tick, early or late (0.8 s early and 1.1 s late were
+for them ticks once a second: it keeps them to a tick, early or late (0.8 s early and 1.3 s late were
 seen), and does not delay by less than one. What is given back is our own clock's."""
 import collections
 import json
@@ -14,7 +14,7 @@ import pulsar  # noqa: E402
 from e2e_pulsar import check, check_equal, test  # noqa: E402
 from e2e_pulsar_job import read_runs  # noqa: E402
 
-EARLY_S, LATE_S = 1.0, 1.25
+EARLY_S, LATE_S = 1.0, 1.5
 BUSY_S = 1.0  # what one of many may be late beyond that, when others use the machine
 
 
