@@ -125,6 +125,7 @@ class Backlog:
         self.left = dict(totals)
         self.priorities = priorities
         self.max_in_flight = max_in_flight
+        self.most = max_in_flight * 7 // 8  # the rest is kept for partitions below their share
         self.in_hand = collections.Counter()
         self.is_full = dict.fromkeys(totals, False)
         self.seen = set()
@@ -141,7 +142,7 @@ class Backlog:
             self.in_hand[topic] += 1
         elif event["kind"] in ("settled", "dropped"):
             self.in_hand[topic] -= 1
-        if self.in_hand[topic] >= self.max_in_flight:
+        if self.in_hand[topic] >= self.most:
             self.is_full[topic] = True
         elif self.in_hand[topic] < self.max_in_flight * 0.7:
             self.is_full[topic] = False
