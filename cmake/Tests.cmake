@@ -125,7 +125,7 @@ function(lw_add_script_tests area label timeout_s)
         lw_set_test(${area}.${name} ${label} ${timeout_s})
         if(label STREQUAL "real")
             set_tests_properties(${area}.${name} PROPERTIES FIXTURES_REQUIRED ${area}
-                                 RESOURCE_LOCK ${area})
+                                 RESOURCE_LOCK broker)
         endif()
     endforeach()
 endfunction()
@@ -192,6 +192,8 @@ foreach(source IN LISTS fuzz_sources)
     endif()
 endforeach()
 
+# Tests on real brokers go one at a time, also those of different brokers: with a broker, members and
+# handlers each fills two processors, and members have sessions of a second.
 # tests/kafka/test_X.c is a cmocka executable and the test kafka.X, on a real broker; pulsar alike.
 function(lw_add_real_c_tests broker)
     file(GLOB sources CONFIGURE_DEPENDS ${LW_TESTS}/${broker}/*.c)
@@ -211,7 +213,7 @@ function(lw_add_real_c_tests broker)
                  $<TARGET_FILE:${broker}_${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
         lw_set_test(${broker}.${name} real 600)
         set_tests_properties(${broker}.${name} PROPERTIES FIXTURES_REQUIRED ${broker}
-                             RESOURCE_LOCK ${broker})
+                             RESOURCE_LOCK broker)
     endforeach()
 endfunction()
 
@@ -230,7 +232,8 @@ function(lw_add_real_tests broker)
         add_test(NAME ${broker}.broker_stop COMMAND ${command} stop)
         lw_set_test(${broker}.broker_start real 600)
         lw_set_test(${broker}.broker_stop real 60)
-        set_tests_properties(${broker}.broker_start PROPERTIES FIXTURES_SETUP ${broker})
+        set_tests_properties(${broker}.broker_start PROPERTIES FIXTURES_SETUP ${broker}
+                             RESOURCE_LOCK broker)
         set_tests_properties(${broker}.broker_stop PROPERTIES FIXTURES_CLEANUP ${broker})
     endif()
 endfunction()
@@ -244,6 +247,7 @@ if(LANEWAY_PULSAR)
     add_test(NAME pulsar.tools.broker COMMAND ${LW_TESTS}/support/run-script broker
              ${LW_TESTS}/tools/pulsar/broker.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     lw_set_test(pulsar.tools.broker real 600)
+    set_tests_properties(pulsar.tools.broker PROPERTIES RESOURCE_LOCK broker)
     # They measure who is served first, and when, not what else the machine does.
     set_tests_properties(pulsar.priority pulsar.delays PROPERTIES RUN_SERIAL ON)
     # The official client against the embedded broker: needs no Java.
