@@ -598,9 +598,6 @@ topics_are_described_without_a_start(void **state)
     struct lw_error error = { 0 };
     struct lw_topic_info infos[2] = { { .name = fresh_topic(topic, 3) },
                                       { .name = fresh(nowhere, "nowhere") } };
-    if (env->has_no_admin) {
-        skip();
-    }
     struct client *client = create("admin");
     enum lw_status status = client->ops->describe_topics(client->broker, infos, 2,
                                                          (int64_t)env->patience_ms, &error);
@@ -617,7 +614,6 @@ conformance_run(const struct conformance *environment)
         cmocka_unit_test(making_and_ending_needs_no_connection),
         cmocka_unit_test(the_table_is_complete_and_consistent),
         cmocka_unit_test(conventional_topics_are_named_or_refused),
-        cmocka_unit_test(topics_are_described_without_a_start),
         cmocka_unit_test(every_partition_is_assigned_once),
         cmocka_unit_test(what_is_published_is_received_in_order_of_its_key),
         cmocka_unit_test(a_dry_source_is_not_ready),
@@ -632,6 +628,13 @@ conformance_run(const struct conformance *environment)
         cmocka_unit_test(the_fault_of_a_message_and_of_its_target_are_told_apart),
         cmocka_unit_test(nothing_is_confirmed_while_nobody_is_there),
     };
+    const struct CMUnitTest described[] = {
+        cmocka_unit_test(topics_are_described_without_a_start),
+    };
     env = environment;
-    return cmocka_run_group_tests_name(environment->name, tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name(environment->name, tests, NULL, NULL);
+    if (!environment->has_no_admin) {
+        failed += cmocka_run_group_tests_name(environment->name, described, NULL, NULL);
+    }
+    return failed;
 }

@@ -29,7 +29,7 @@ struct conformance {
     uint64_t patience_ms;    /* how long anything may take */
     bool has_strict_topics;  /* a topic that does not exist is not made by naming it */
     bool divides_partitions; /* a second member of a group is given some of them */
-    bool has_no_admin;       /* topics cannot be described */
+    bool has_no_admin;       /* topics cannot be described: needs sockets of its own */
 };
 
 int conformance_run(const struct conformance *environment);
