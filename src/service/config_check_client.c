@@ -246,24 +246,34 @@ check_short_words(struct lw_config_build *build, const struct lw_config_broker *
     }
 }
 
+/* TLS may be wanted by another option than the address, or for the admin API. */
+static bool
+is_about_tls(const char *name)
+{
+    return strcmp(name, "use_tls") == 0 || strcmp(name, "client.use_tls") == 0 ||
+           strcmp(name, "admin_url") == 0 || strcmp(name, "client.admin_url") == 0;
+}
+
+static bool
+has_other_tls(const struct lw_config_broker *broker)
+{
+    for (size_t i = 0; i < broker->property_count; i++) {
+        if (is_about_tls(broker->properties[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Certificates beside an address without TLS protect nothing. */
 static void
 check_tls(struct lw_config_build *build, const struct lw_config_broker *broker)
 {
-    static const char *const others[] = { "use_tls", "client.use_tls", "admin_url",
-                                          "client.admin_url" };
     const struct lw_node *node = lw_config_check_given(broker->node, "tls");
     bool is_plain = broker->kind == LW_CONFIG_PULSAR && broker->url &&
                     strncmp(broker->url, "pulsar://", strlen("pulsar://")) == 0;
-    if (!node || lw_node_is_empty(node) || !is_plain) {
+    if (!node || lw_node_is_empty(node) || !is_plain || has_other_tls(broker)) {
         return;
-    }
-    for (size_t i = 0; i < broker->property_count; i++) {
-        for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++) {
-            if (strcmp(broker->properties[i].name, others[j]) == 0) {
-                return;
-            }
-        }
     }
     lw_config_check_useless(build, node, "pulsar:// is without TLS; write pulsar+ssl://");
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 enum {
     FIELD_IDS = 3, /* of ACK: with it in place the list is copied as it is */
@@ -339,6 +340,7 @@ lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place e
         }
     }
     acks->is_sorted |= acks->pending_count == 0;
+    lw_assert(last); /* there are two at least */
     struct lw_pulsar_message_id id = lw_pulsar_message_id_of(last->ledger, last->id);
     struct lw_proto_writer writer = lw_proto_writer_of(buffer, LW_PULSAR_ACK_ID_BYTES);
     if (last->partition >= 0) {

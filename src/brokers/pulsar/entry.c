@@ -224,17 +224,24 @@ is_open(const struct lw_pulsar_entry *entry)
             entry->ack_state == LW_PULSAR_ACK_PENDING);
 }
 
+/* The first open place of a chain, or that one. */
+static struct lw_pulsar_place
+first_open(const struct lw_pulsar_entry *entry, struct lw_pulsar_place first)
+{
+    for (; entry; entry = entry->held_next) {
+        if (is_open(entry) && lw_pulsar_place_is_before(place_of(entry), first)) {
+            first = place_of(entry);
+        }
+    }
+    return first;
+}
+
 struct lw_pulsar_place
 lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries)
 {
     struct lw_pulsar_place first = entries->hole;
     for (size_t i = 0; i < entries->held.capacity; i++) {
-        for (const struct lw_pulsar_entry *entry = entries->held.buckets[i]; entry;
-             entry = entry->held_next) {
-            if (is_open(entry) && lw_pulsar_place_is_before(place_of(entry), first)) {
-                first = place_of(entry);
-            }
-        }
+        first = first_open(entries->held.buckets[i], first);
     }
     return first;
 }

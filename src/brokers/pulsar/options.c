@@ -162,14 +162,12 @@ help_value(const struct lw_option *row, const char *value, struct lw_error *ret_
     size_t digits = strspn(value, "0123456789");
     bool is_number = row->type == LW_OPTION_INT || row->type == LW_OPTION_UINT;
     bool has_unit = is_number && digits > 0 && isalpha((unsigned char)value[digits]);
-    if (row->is_secret) {
-        lw_error_help(ret_error, "docs/pulsar-options.md lists the options and their values");
-    } else if (word) {
+    if (word && !row->is_secret) {
         lw_error_help(ret_error, "did you mean \"%s\"?", word);
-    } else if (has_unit) {
+    } else if (has_unit && !row->is_secret) {
         lw_error_help(ret_error, "write a bare number: the options of the clients have their "
                                  "unit in their name");
-    } else if (row->type == LW_OPTION_BOOL) {
+    } else if (row->type == LW_OPTION_BOOL && !row->is_secret) {
         lw_error_help(ret_error, "write true or false");
     } else {
         lw_error_help(ret_error, "docs/pulsar-options.md lists the options and their values");
