@@ -32,13 +32,13 @@ demo: ## builds the command and runs six lanes on the memory broker
 	cmake --build $(BUILD) -j $(JOBS) --target laneway
 	$(BUILD)/bin/laneway demo
 
-test: setup build ## all tests, with a real Kafka when Java and Maven can be had
+test: setup build ## all tests, with a real Kafka and a real Pulsar when Java and Maven can be had
 	tools/test-summary $(BUILD) -- $(CTEST)
 
 test-unit: build ## the tests that need no broker and no network
 	tools/test-summary $(BUILD) -- $(CTEST) -LE real
 
-test-integration: build ## the tests on a real Kafka
+test-integration: build ## the tests on a real Kafka, a real Pulsar and the mock cluster
 	tools/test-summary $(BUILD) -- $(CTEST) -L 'real|mock'
 
 check: ## layers, sizes, banned calls, formatting
