@@ -231,6 +231,6 @@ lw_config_family_read(struct lw_config_build *build, const struct lw_node *matri
         return false;
     }
     *ret_family = family;
-    return family.map_count == 1 ||
+    return family.map_count < LW_FAMILY_LEVELS_MAX ||
            (check_negative(build, &family) && check_gaps(build, &family));
 }
