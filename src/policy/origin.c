@@ -213,6 +213,18 @@ write_bytes(struct lw_bytes bytes, char *out, size_t size)
     return end_text(&writer);
 }
 
+/* An identity is a text: a forged one with a NUL in it would end there. */
+static bool
+is_printable(struct lw_bytes bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++) {
+        if (((const uint8_t *)bytes.data)[i] < 0x20) {
+            return false;
+        }
+    }
+    return true;
+}
+
 size_t
 lw_origin_identity(const struct lw_origin *origin, const struct lw_origin_facts *facts,
                    char *out, size_t size)
@@ -222,7 +234,7 @@ lw_origin_identity(const struct lw_origin *origin, const struct lw_origin_facts 
     if (origin->message_id.data != NULL) {
         return write_bytes(origin->message_id, out, size);
     }
-    if (origin->client_id.data == NULL) {
+    if (origin->client_id.data == NULL || !is_printable(origin->client_id)) {
         return lw_origin_message_id(facts, out, size);
     }
     if (origin->topic.data == NULL || !lw_origin_id_parse(origin->client_id, &id)) {

@@ -327,6 +327,16 @@ identity_that_a_message_carries_wins_and_without_any_it_is_its_place(void **stat
     assert_string_equal(identity_of(NULL, 0), "main/retry/0/99:0");
 }
 
+static void
+identity_is_the_place_when_an_origin_id_is_no_text(void **state)
+{
+    (void)state;
+    static const struct lw_header headers[] = {
+        { { "ORIGIN_MESSAGE_ID", 17 }, { "\0\5", 2 } },
+    };
+    assert_string_equal(identity_of(headers, 1), "main/retry/0/99:0");
+}
+
 /* -- What a header may choose --------------------------------------------------------------------- */
 
 static void
@@ -379,6 +389,7 @@ main(void)
         cmocka_unit_test(identity_of_a_partition_of_pulsar_names_its_topic_without_it),
         cmocka_unit_test(identity_of_an_official_copy_is_that_of_its_first_appearance),
         cmocka_unit_test(identity_that_a_message_carries_wins_and_without_any_it_is_its_place),
+        cmocka_unit_test(identity_is_the_place_when_an_origin_id_is_no_text),
         cmocka_unit_test(header_chooses_only_what_the_patterns_allow),
         cmocka_unit_test(topic_with_a_zero_byte_or_without_end_is_refused),
     };
