@@ -175,6 +175,8 @@ translate_one(struct translation *work)
         translate_in_bracket(work);
     } else if (*work->at == '[') {
         open_bracket(work);
+    } else if (was_quantifier && strchr("*{", *work->at)) {
+        work->why = "a quantifier follows another one"; /* the C library takes for ever */
     } else if (*work->at == '{') {
         count_repeat(work);
         put_char(work, *work->at++);
@@ -182,6 +184,7 @@ translate_one(struct translation *work)
         translate_group(work);
     } else if (was_quantifier && *work->at == '?') {
         work->at++; /* lazy or not is the same when all must match */
+        work->is_after_quantifier = true;
     } else if (was_quantifier && *work->at == '+') {
         work->why = "possessive quantifiers are not known here";
     } else {
