@@ -268,35 +268,6 @@ lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
     return true;
 }
 
-bool
-lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
-                          struct lw_pulsar_chunk_id last, struct lw_pulsar_list *ret_ids)
-{
-    acks->buffer = acks->buffer ? acks->buffer : lw_alloc(LW_PULSAR_ACK_BYTES_MAX);
-    if (!acks->buffer) {
-        return false;
-    }
-    for (struct lw_list *at = acks->pending.next, *next; at != &acks->pending; at = next) {
-        struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
-        next = at->next;
-        bool is_covered = entry->ledger < last.ledger ||
-                          (entry->ledger == last.ledger && entry->id <= last.entry);
-        if (is_covered && !lw_pulsar_entry_has_unacked(entry)) {
-            lw_list_remove(&entry->ack_link);
-            lw_list_push(group, &entry->ack_link);
-            entry->ack_state = LW_PULSAR_ACK_SENT;
-            acks->pending_count--;
-            acks->sent_count++;
-        }
-    }
-    struct lw_proto_writer writer = lw_proto_writer_of(acks->buffer, LW_PULSAR_ACK_BYTES_MAX);
-    put_plain(&writer, last.ledger, last.entry, -1);
-    *ret_ids = (struct lw_pulsar_list){
-        .at = writer.data, .size = writer.size, .id = FIELD_IDS, .is_dense = 1, .count = 1
-    };
-    return true;
-}
-
 static bool
 is_before(const struct lw_pulsar_entry *entry, struct lw_pulsar_place end)
 {
@@ -304,26 +275,24 @@ is_before(const struct lw_pulsar_entry *entry, struct lw_pulsar_place end)
     return lw_pulsar_place_is_before(place, end);
 }
 
-static bool
-are_two_before(const struct lw_pulsar_acks *acks, struct lw_pulsar_place end)
+bool
+lw_pulsar_acks_are_before(const struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
+                          uint32_t least)
 {
     uint32_t count = 0;
-    for (struct lw_list *at = acks->pending.next; at != &acks->pending && count < 2;
+    for (struct lw_list *at = acks->pending.next; at != &acks->pending && count < least;
          at = at->next) {
         count += is_before(LW_CONTAINER(at, struct lw_pulsar_entry, ack_link), end);
     }
-    return count == 2;
+    return count == least;
 }
 
-bool
+void
 lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
                            struct lw_list *group, uint8_t *buffer,
                            struct lw_pulsar_list *ret_id)
 {
     const struct lw_pulsar_entry *last = NULL;
-    if (!are_two_before(acks, end)) {
-        return false;
-    }
     for (struct lw_list *at = acks->pending.next, *next; at != &acks->pending; at = next) {
         struct lw_pulsar_entry *entry = LW_CONTAINER(at, struct lw_pulsar_entry, ack_link);
         next = at->next;
@@ -340,7 +309,7 @@ lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place e
         }
     }
     acks->is_sorted |= acks->pending_count == 0;
-    lw_assert(last); /* there are two at least */
+    lw_assert(last);
     struct lw_pulsar_message_id id = lw_pulsar_message_id_of(last->ledger, last->id);
     struct lw_proto_writer writer = lw_proto_writer_of(buffer, LW_PULSAR_ACK_ID_BYTES);
     if (last->partition >= 0) {
@@ -349,7 +318,6 @@ lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place e
     }
     lw_pulsar_list_put_id(&writer, &id);
     *ret_id = lw_pulsar_list_of(&writer);
-    return true;
 }
 
 void

@@ -35,19 +35,15 @@ lw_pulsar_acks_add(struct lw_pulsar_acks *acks, struct lw_pulsar_entry *entry);
  */
 bool lw_pulsar_acks_take(struct lw_pulsar_acks *acks, struct lw_list *group,
                          struct lw_pulsar_list *ret_ids, int32_t *ret_validation);
+/* So many at least lie before `end`. */
+bool lw_pulsar_acks_are_before(const struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
+                               uint32_t least);
 /*
- * Moves all that are finished up to that one, and gives it alone: for a cumulative acknowledgement.
- * False: no memory.
- */
-bool lw_pulsar_acks_take_until(struct lw_pulsar_acks *acks, struct lw_list *group,
-                               struct lw_pulsar_chunk_id last, struct lw_pulsar_list *ret_ids);
-/*
- * Moves all that lie before `end` to `group` (initialised, empty) and gives the last one's id, in
- * `buffer`: everything before it is acknowledged by it. False, and nothing is changed: fewer than
- * two do.
+ * Moves all that lie before `end`, of which there is one, to `group` (initialised, empty) and gives
+ * the last one's id, in `buffer`: everything before it is acknowledged by it.
  */
 enum { LW_PULSAR_ACK_ID_BYTES = 64 };
-bool lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
+void lw_pulsar_acks_take_before(struct lw_pulsar_acks *acks, struct lw_pulsar_place end,
                                 struct lw_list *group, uint8_t *buffer,
                                 struct lw_pulsar_list *ret_id);
 /* The receipt came, or none is wanted: entries may be freed by this. */

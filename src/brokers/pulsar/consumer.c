@@ -198,7 +198,6 @@ lw_pulsar_consumer_destroy(struct lw_pulsar_consumer *consumer)
     lw_pulsar_chunks_clear(&consumer->chunks);
     lw_pulsar_consumer_free_flights(consumer);
     lw_pulsar_acks_deinit(&consumer->acks);
-    lw_pulsar_compacted_deinit(&consumer->compacted);
     lw_pulsar_nacks_deinit(&consumer->nacks);
     lw_pulsar_entries_deinit(&consumer->entries);
     lw_pulsar_codec_destroy(consumer->codec);

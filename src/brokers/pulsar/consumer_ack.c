@@ -161,56 +161,42 @@ send_group(struct lw_pulsar_consumer *consumer, struct lw_pulsar_ack_flight *fli
     return send_ack(consumer, flight, &command);
 }
 
-/* All that came before the first unfinished one; the others stay until it is finished. */
-static void
-flush_compacted(struct lw_pulsar_consumer *consumer)
-{
-    struct lw_pulsar_chunk_id mark;
-    struct lw_pulsar_command command = lw_pulsar_command_of(LW_PULSAR_ACK);
-    struct lw_host *host = consumer->client->host;
-    struct lw_pulsar_ack_flight *flight = take_flight(consumer);
-    bool has_begun_chunks = consumer->chunks.count > 0; /* they may lie before it */
-    if (!flight) {
-        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
-        return;
-    }
-    if (has_begun_chunks ||
-        !lw_pulsar_compacted_take(&consumer->compacted, &consumer->entries.held, &mark)) {
-        give_flight(consumer, flight);
-        return;
-    }
-    if (!lw_pulsar_acks_take_until(&consumer->acks, &flight->entries, mark,
-                                   &command.ack.message_ids)) {
-        consumer->compacted.has_mark = true; /* asked again */
-        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
-        give_flight(consumer, flight);
-        return;
-    }
-    command.ack.ack_type = LW_PULSAR_ACK_CUMULATIVE;
-    (void)send_ack(consumer, flight, &command);
-}
-
 /* -- All before a place ----------------------------------------------------------------------------- */
 
 /*
  * Where the messages come in order, the broker has sent everything up to the last one that came;
  * what of it is not open here, nor let go, is acknowledged. Looking costs a walk over the table,
  * so there must be enough to win.
+ *
+ * A reader of the compacted view has no other way: entries that compaction left out stay
+ * unacknowledged, and the broker gives all that is behind the first of them to each new session.
  */
 static bool
 find_end(struct lw_pulsar_consumer *consumer, struct lw_pulsar_place *ret_end)
 {
     const struct lw_pulsar_entries *entries = &consumer->entries;
-    bool is_worth_it = (uint64_t)consumer->acks.pending_count * SLOTS_PER_ACK >=
-                       entries->held.capacity;
-    if (!consumer->has_horizon || consumer->acks.pending_count < 2 || !is_worth_it) {
+    bool is_only_way = consumer->options->reads_compacted;
+    uint32_t least = is_only_way ? 1 : 2;
+    bool is_worth_it = is_only_way || (uint64_t)consumer->acks.pending_count * SLOTS_PER_ACK >=
+                                          entries->held.capacity;
+    if (!consumer->has_horizon || consumer->acks.pending_count < least || !is_worth_it) {
         return false;
     }
     struct lw_pulsar_place end = { consumer->horizon.ledger, consumer->horizon.entry + 1 };
-    struct lw_pulsar_place open = lw_pulsar_entries_first_open(entries);
+    struct lw_pulsar_place open = lw_pulsar_entries_first_open(entries, !is_only_way);
     lw_pulsar_chunks_first_open(&consumer->chunks, &open);
     *ret_end = lw_pulsar_place_is_before(open, end) ? open : end;
-    return true;
+    return lw_pulsar_acks_are_before(&consumer->acks, *ret_end, least);
+}
+
+/* There was no memory, or no room. */
+static void
+try_later(struct lw_pulsar_consumer *consumer)
+{
+    struct lw_host *host = consumer->client->host;
+    if (!lw_timer_is_armed(&consumer->ack_timer)) {
+        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
+    }
 }
 
 static void
@@ -224,13 +210,11 @@ send_cumulative(struct lw_pulsar_consumer *consumer)
     }
     struct lw_pulsar_ack_flight *flight = take_flight(consumer);
     if (!flight) {
+        try_later(consumer);
         return;
     }
-    if (!lw_pulsar_acks_take_before(&consumer->acks, end, &flight->entries, buffer,
-                                    &command.ack.message_ids)) {
-        give_flight(consumer, flight);
-        return;
-    }
+    lw_pulsar_acks_take_before(&consumer->acks, end, &flight->entries, buffer,
+                               &command.ack.message_ids);
     command.ack.ack_type = LW_PULSAR_ACK_CUMULATIVE;
     (void)send_ack(consumer, flight, &command);
 }
@@ -241,23 +225,19 @@ lw_pulsar_consumer_flush_acks(struct lw_pulsar_consumer *consumer)
     struct lw_host *host = consumer->client->host;
     bool goes_on = true;
     lw_timers_disarm(&host->timers, &consumer->ack_timer);
-    if (__builtin_expect(consumer->options->reads_compacted, 0)) {
-        if (lw_pulsar_consumer_has_session(consumer)) {
-            flush_compacted(consumer);
-        }
-        return;
-    }
     if (consumer->is_in_order && lw_pulsar_consumer_has_session(consumer)) {
         send_cumulative(consumer);
+    }
+    if (__builtin_expect(consumer->options->reads_compacted, 0)) {
+        return; /* the others wait for the first open one */
     }
     while (goes_on && consumer->acks.pending_count > 0 &&
            lw_pulsar_consumer_has_session(consumer)) {
         struct lw_pulsar_ack_flight *flight = take_flight(consumer);
         goes_on = flight && send_group(consumer, flight);
     }
-    if (consumer->acks.pending_count > 0 && lw_pulsar_consumer_has_session(consumer) &&
-        !lw_timer_is_armed(&consumer->ack_timer)) {
-        lw_timers_arm(&host->timers, &consumer->ack_timer, host->now + 100 * LW_MS);
+    if (consumer->acks.pending_count > 0 && lw_pulsar_consumer_has_session(consumer)) {
+        try_later(consumer);
     }
 }
 

@@ -546,14 +546,15 @@ begin_ownership(struct lw_pulsar_consumer *consumer)
     }
 }
 
-/* A copy of what is confirmed already is not known any more: there is nothing to wait for. */
+/* All that is not acknowledged and lies before it has come, too. */
 static void
-note_compacted(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message_id *id)
+note_horizon(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message)
 {
-    struct lw_pulsar_chunk_id place = { id->ledger, id->entry };
-    if (lw_pulsar_held_find(&consumer->entries.held, id->ledger, id->entry) &&
-        !lw_pulsar_compacted_note(&consumer->compacted, place)) {
-        break_connection(consumer);
+    bool has_epoch = (message->has & LW_PULSAR_MESSAGE_HAS_CONSUMER_EPOCH) != 0;
+    if (has_epoch || !consumer->has_rewound) {
+        consumer->has_horizon = true;
+        consumer->horizon = (struct lw_pulsar_place){ message->message_id.ledger,
+                                                      message->message_id.entry };
     }
 }
 
@@ -570,25 +571,14 @@ take_damaged(struct lw_pulsar_consumer *consumer, struct lw_pulsar_unreadable *w
     }
     if (!is_stale(consumer, message)) {
         begin_ownership(consumer);
+        if (consumer->is_in_order) {
+            note_horizon(consumer, message);
+        }
         if (!lw_pulsar_consumer_take_unreadable(consumer, what)) {
             break_connection(consumer);
-        } else if (consumer->options->reads_compacted) {
-            note_compacted(consumer, &message->message_id);
         }
     }
     lw_pulsar_consumer_flow(consumer);
-}
-
-/* All that is not acknowledged and lies before it has come, too. */
-static void
-note_horizon(struct lw_pulsar_consumer *consumer, const struct lw_pulsar_message *message)
-{
-    bool has_epoch = (message->has & LW_PULSAR_MESSAGE_HAS_CONSUMER_EPOCH) != 0;
-    if (has_epoch || !consumer->has_rewound) {
-        consumer->has_horizon = true;
-        consumer->horizon = (struct lw_pulsar_place){ message->message_id.ledger,
-                                                      message->message_id.entry };
-    }
 }
 
 /* `what` has the message, its block, and all of it as the body. */
@@ -675,7 +665,4 @@ lw_pulsar_consumer_on_message(struct lw_pulsar_user *user,
         note_horizon(consumer, message);
     }
     take(consumer, message, &metadata, &payload, block);
-    if (__builtin_expect(consumer->options->reads_compacted, 0)) {
-        note_compacted(consumer, &message->message_id);
-    }
 }

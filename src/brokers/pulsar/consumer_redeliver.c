@@ -77,7 +77,6 @@ lw_pulsar_consumer_rewind(struct lw_pulsar_consumer *consumer)
     lw_pulsar_consumer_flush_acks(consumer); /* before it reads anew */
     lw_pulsar_consumer_clear_queue(consumer);
     lw_pulsar_chunks_clear(&consumer->chunks);
-    lw_pulsar_compacted_reset(&consumer->compacted);
     lw_pulsar_consumer_expect_copies(consumer);
     consumer->epoch++;
     consumer->has_rewound = true;

@@ -188,7 +188,6 @@ begin_session(struct lw_pulsar_consumer *consumer)
     struct lw_host *host = consumer->client->host;
     lw_pulsar_backoff_reset(&consumer->backoff);
     lw_pulsar_permits_begin(&consumer->permits);
-    lw_pulsar_compacted_reset(&consumer->compacted);
     lw_pulsar_consumer_read_anew(consumer);
     consumer->has_rewound = false;
     consumer->state = LW_PULSAR_CONSUMER_READY;

@@ -9,7 +9,6 @@
 
 #include "brokers/pulsar/acks.h"
 #include "brokers/pulsar/chunks.h"
-#include "brokers/pulsar/compacted.h"
 #include "brokers/pulsar/consumer.h"
 #include "brokers/pulsar/nacks.h"
 #include "brokers/pulsar/permits.h"
@@ -82,7 +81,6 @@ struct lw_pulsar_consumer {
     struct lw_pulsar_acks acks;
     struct lw_pulsar_nacks nacks;
     struct lw_pulsar_chunks chunks;
-    struct lw_pulsar_compacted compacted; /* of reads_compacted */
     struct lw_pulsar_codec *codec;        /* made on first use */
     struct lw_list flights;
     struct lw_list spare_flights;

@@ -215,33 +215,24 @@ place_of(const struct lw_pulsar_entry *entry)
     return (struct lw_pulsar_place){ entry->ledger, entry->id };
 }
 
-/* What is refused by a validation error goes alone: until then it is open, too. */
 static bool
-is_open(const struct lw_pulsar_entry *entry)
+is_open(const struct lw_pulsar_entry *entry, bool with_refused)
 {
     return has_bits(entry->unacked, entry->word_count) ||
-           (entry->validation != LW_PULSAR_NOT_INVALID &&
+           (with_refused && entry->validation != LW_PULSAR_NOT_INVALID &&
             entry->ack_state == LW_PULSAR_ACK_PENDING);
 }
 
-/* The first open place of a chain, or that one. */
-static struct lw_pulsar_place
-first_open(const struct lw_pulsar_entry *entry, struct lw_pulsar_place first)
-{
-    for (; entry; entry = entry->held_next) {
-        if (is_open(entry) && lw_pulsar_place_is_before(place_of(entry), first)) {
-            first = place_of(entry);
-        }
-    }
-    return first;
-}
-
 struct lw_pulsar_place
-lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries)
+lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries, bool with_refused)
 {
     struct lw_pulsar_place first = entries->hole;
     for (size_t i = 0; i < entries->held.capacity; i++) {
-        first = first_open(entries->held.buckets[i], first);
+        const struct lw_pulsar_entry *entry = entries->held.buckets[i];
+        for (; entry; entry = entry->held_next) {
+            bool is_first = lw_pulsar_place_is_before(place_of(entry), first);
+            first = is_first && is_open(entry, with_refused) ? place_of(entry) : first;
+        }
     }
     return first;
 }

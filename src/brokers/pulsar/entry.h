@@ -139,8 +139,12 @@ LW_MUST_USE enum lw_status
 lw_pulsar_entries_init(struct lw_pulsar_entries *entries, struct lw_pulsar_arrays *arrays,
                        uint64_t seed);
 void lw_pulsar_entries_deinit(struct lw_pulsar_entries *entries);
-/* Before which place everything that was received is acknowledged: the first open entry or hole. */
-struct lw_pulsar_place lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries);
+/*
+ * Before which place everything that was received is acknowledged: the first open entry or hole.
+ * with_refused: one that waits to be refused by a validation error counts as open.
+ */
+struct lw_pulsar_place
+lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries, bool with_refused);
 /* What was let go comes again, or is given up: no hole is known any more. */
 void lw_pulsar_entries_forget_hole(struct lw_pulsar_entries *entries);
 void

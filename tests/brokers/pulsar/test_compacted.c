@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-#include "brokers/pulsar/compacted.h"
 #include "tests/brokers/pulsar/stage.h"
 
 /* A reader that has received so many messages. */
@@ -131,36 +129,6 @@ batches_are_acknowledged_when_all_their_members_are(void **state)
     consuming_destroy(consuming);
 }
 
-static void
-the_ring_keeps_its_order_when_it_grows(void **state)
-{
-    (void)state;
-    struct lw_pulsar_compacted compacted = { .ids = NULL };
-    struct lw_pulsar_arrays arrays = { 0 };
-    struct lw_pulsar_entries entries;
-    struct lw_pulsar_chunk_id mark;
-    struct lw_pulsar_entry *known[300];
-    assert_int_equal(lw_pulsar_entries_init(&entries, &arrays, 1), LW_STATUS_OK);
-    for (uint64_t i = 0; i < 300; i++) {
-        known[i] = lw_pulsar_entry_create(&entries, 1, i, 0);
-        assert_true(lw_pulsar_compacted_note(&compacted, (struct lw_pulsar_chunk_id){ 1, i }));
-        known[i]->unacked[0] = i == 200 ? 1 : 0;
-        if (i == 40) { /* makes the ring turn before it grows */
-            assert_true(lw_pulsar_compacted_take(&compacted, &entries.held, &mark));
-            assert_int_equal(mark.entry, 40);
-        }
-    }
-    assert_true(lw_pulsar_compacted_take(&compacted, &entries.held, &mark));
-    assert_int_equal(mark.entry, 199);
-    assert_false(lw_pulsar_compacted_take(&compacted, &entries.held, &mark));
-    known[200]->unacked[0] = 0;
-    assert_true(lw_pulsar_compacted_take(&compacted, &entries.held, &mark));
-    assert_int_equal(mark.entry, 299);
-    lw_pulsar_compacted_deinit(&compacted);
-    lw_pulsar_entries_deinit(&entries);
-    lw_pulsar_arrays_deinit(&arrays);
-}
-
 int
 main(void)
 {
@@ -170,7 +138,6 @@ main(void)
         STAGE_TEST(what_is_given_back_comes_again_and_holds_the_mark),
         STAGE_TEST(a_stop_does_not_wait_for_what_cannot_be_acknowledged),
         STAGE_TEST(batches_are_acknowledged_when_all_their_members_are),
-        cmocka_unit_test(the_ring_keeps_its_order_when_it_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
