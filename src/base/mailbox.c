@@ -6,7 +6,9 @@
  *
  * Sleeping is Dekker's pattern: a poster pushes, then looks at is_sleeping; the taker sets
  * is_sleeping, then looks at the stack. Both orders must be sequentially consistent, so at least
- * one sees the other. Exactly one poster clears the flag and writes to the eventfd.
+ * one sees the other. Exactly one poster clears the flag and writes to the eventfd. The taker sets
+ * it by an exchange: on x86 a store of this order is one anyway, and under qemu-user a store with
+ * release and a load with acquire of the Arm architecture can pass each other on an x86 host.
  *
  * is_posted is exchanged on both sides, so that a refused post is one that comes before the
  * opening, and what its poster wrote is seen after it. A plain store would open in the taker's
@@ -95,7 +97,7 @@ lw_mail_open(struct lw_mail *mail)
 bool
 lw_mailbox_sleep(struct lw_mailbox *mailbox)
 {
-    atomic_store_explicit(&mailbox->is_sleeping, true, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&mailbox->is_sleeping, true, memory_order_seq_cst);
     if (!atomic_load_explicit(&mailbox->newest, memory_order_seq_cst)) {
         return false;
     }

@@ -20,7 +20,7 @@ lw_command_version(struct lw_cli *cli)
     if (!cli->is_json) {
         lw_text_format(&cli->out, "laneway %s", lw_version());
         if (client) {
-            lw_text_format(&cli->out, ", %s %s", client->library, client->version());
+            lw_text_format(&cli->out, ", %s %s", client->client_name, client->version());
         }
         lw_text_append_char(&cli->out, '\n');
         return LW_EXIT_OK;

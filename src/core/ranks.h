@@ -2,8 +2,8 @@
 /*
  * A map of ranks: nodes of dense priority ranks (0 is best), each rank a ring. First in the best
  * rank is found in O(1) by a two-level bitmap (64 x 64 = 4,096 ranks); equals take turns because
- * the caller rotates. No allocation after init; joining and leaving are O(1), joining in turn
- * passes those only whose turn came later.
+ * the caller rotates. No allocation after init; joining and leaving are O(1); joining in turn
+ * passes as many as there are to the nearer end.
  */
 #ifndef LW_CORE_RANKS_H
 #define LW_CORE_RANKS_H
@@ -54,7 +54,16 @@ lw_ranks_add(struct lw_ranks *ranks, struct lw_rank_node *node)
     }
 }
 
-/* Behind those whose last turn came before its own: who was away loses no turn by it. */
+static inline uint64_t
+lw_rank_turn(const struct lw_list *link)
+{
+    return LW_CONTAINER_CONST(link, struct lw_rank_node, link)->turn;
+}
+
+/*
+ * Behind those whose last turn came before its own: who was away loses no turn by it. Its place is
+ * looked for from both ends, near one of which it is: who had a turn just now, or long ago.
+ */
 static inline void
 lw_ranks_add_in_turn(struct lw_ranks *ranks, struct lw_rank_node *node)
 {
@@ -63,9 +72,14 @@ lw_ranks_add_in_turn(struct lw_ranks *ranks, struct lw_rank_node *node)
     }
     struct lw_list *ring = &ranks->rings[node->rank];
     struct lw_list *at = ring;
-    while (at->prev != ring &&
-           LW_CONTAINER(at->prev, struct lw_rank_node, link)->turn > node->turn) {
+    struct lw_list *first = ring->next;
+    while (at->prev != ring && lw_rank_turn(at->prev) > node->turn) {
+        if (lw_rank_turn(first) > node->turn) {
+            at = first;
+            break;
+        }
         at = at->prev;
+        first = first->next;
     }
     lw_ranks_add_before(ranks, at, node);
 }

@@ -56,7 +56,7 @@ struct lw_config_client {
     bool (*suggest)(const char *name, char *out, size_t size);
     /* Returns the version of the linked client, "2.0.2". */
     const char *(*version)(void);
-    const char *library; /* "librdkafka" */
+    const char *client_name; /* "librdkafka" */
 
     enum lw_status (*check_url)(const char *url, struct lw_error *ret_error);
     enum lw_status (*check_property)(bool is_consumer, const struct lw_property *property,

@@ -34,7 +34,7 @@ refuse_unknown(const struct properties *check, const struct lw_node *node, const
                        "laneway errors E0410 lists the properties of %s %s, the version in use",
                        is_near ? "did you mean \"" : "", is_near ? better : "",
                        is_near ? "\"?  " : "", is_near ? "(" : "", said, is_near ? ")" : "",
-                       client->library ? client->library : "librdkafka",
+                       client->client_name ? client->client_name : "librdkafka",
                        client->version ? client->version() : "");
 }
 

@@ -111,7 +111,7 @@ static const struct lw_config_client kafka_client = {
     .check = lw_kafka_property_check,
     .suggest = lw_kafka_property_suggest,
     .version = lw_kafka_client_version,
-    .library = "librdkafka",
+    .client_name = "librdkafka",
 };
 #else
 void

@@ -192,7 +192,7 @@ const struct lw_config_client *
 lw_registry_pulsar(void)
 {
     static const struct lw_config_client client = {
-        .library = "Pulsar",
+        .client_name = "Pulsar",
         .check_url = check_url,
         .check_property = check_property,
         .check_broker = check_broker,

@@ -176,6 +176,36 @@ first_is_always_the_best_of_those_that_are_in(void **state)
     lw_ranks_deinit(&ranks);
 }
 
+/* Whoever leaves and joins again stands behind all that had their turn before it. */
+static void
+joining_in_turn_keeps_a_ring_in_the_order_of_turns(void **state)
+{
+    (void)state;
+    static struct lw_rank_node nodes[MANY];
+    struct lw_ranks ranks;
+    uint64_t random = 88172645463325252U;
+    uint64_t turns = 0;
+    assert_int_equal(lw_ranks_init(&ranks, 1), LW_STATUS_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        lw_rank_node_init(&nodes[i], 0);
+    }
+    for (int step = 0; step < 20000; step++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
+        struct lw_rank_node *node = &nodes[(random >> 33) % MANY];
+        lw_ranks_remove(&ranks, node);
+        node->turn = (random >> 60) < 8 ? ++turns : node->turn;
+        if ((random >> 59) % 4 != 0) {
+            lw_ranks_add_in_turn(&ranks, node);
+        }
+        uint64_t last = 0;
+        for (struct lw_list *at = ranks.rings[0].next; at != &ranks.rings[0]; at = at->next) {
+            assert_true(lw_rank_turn(at) >= last);
+            last = lw_rank_turn(at);
+        }
+    }
+    lw_ranks_deinit(&ranks);
+}
+
 int
 main(void)
 {
@@ -188,6 +218,7 @@ main(void)
         cmocka_unit_test(only_a_possible_number_of_ranks_is_accepted),
         cmocka_unit_test(path_of_a_choice_allocates_nothing),
         cmocka_unit_test(first_is_always_the_best_of_those_that_are_in),
+        cmocka_unit_test(joining_in_turn_keeps_a_ring_in_the_order_of_turns),
     };
     return cmocka_run_group_tests_name("core.ranks", tests, NULL, NULL);
 }

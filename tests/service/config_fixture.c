@@ -73,7 +73,7 @@ const struct lw_config_client config_client = { .owned = property_owned,
                                                 .check = property_check,
                                                 .suggest = property_suggest,
                                                 .version = client_version,
-                                                .library = "librdkafka" };
+                                                .client_name = "librdkafka" };
 
 void
 config_open_source(struct config_fixture *fixture, struct lw_config_source source)

@@ -2,21 +2,18 @@
 """e2e_long.py SCENARIO SEED MINUTES: the main job with something going wrong, again and again
 with other seeds until the time is over, on a Kafka of its own. The last line is what tools/long
 reads. A scenario gets a job and a seeded generator and leaves a drained, stopped group."""
-import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import time
-import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 os.environ.setdefault("LANEWAY_BROKER_DIR", str(ROOT / "build/broker/long"))
 import e2e  # noqa: E402
+import e2e_rounds  # noqa: E402
 from e2e import check, check_equal  # noqa: E402
 from e2e_job import Job  # noqa: E402
 
@@ -183,45 +180,22 @@ def judge(job, extra):
     return {**counts, **extra}
 
 
-def one_round(function, count, seed):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="laneway-long-"))
-    begin = time.monotonic()
-    try:
-        job = Job(folder, count, seed=seed, name=function.__name__.replace("_", "-"))
-        extra = function(job, random.Random(seed))
-        counts = judge(job, extra)
-        e2e.admin("delete", *job.topics, *[f"{t}.dlq" for t in job.topics], job.reply)
-    except Exception:  # noqa: B902
-        print(f"FAILED seed {seed}, see {folder}", file=sys.stderr)
-        traceback.print_exc()
-        e2e.show_logs()
-        return None
-    finally:
-        e2e.end_services()
-    shutil.rmtree(folder, ignore_errors=True)
-    print(f"seed {seed}: {json.dumps(counts)} in {time.monotonic() - begin:.0f} s", flush=True)
-    return counts
+def start_broker():
+    os.environ.setdefault("LANEWAY_BROKER_OWNER", str(os.getpid()))
+    os.environ["KAFKA_BOOTSTRAP"] = e2e.broker("start")
 
 
 def main():
     function, count = SCENARIOS[sys.argv[1]]
-    seed, until = int(sys.argv[2]), time.monotonic() + float(sys.argv[3]) * 60
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    os.environ.setdefault("LANEWAY_BROKER_OWNER", str(os.getpid()))
-    os.environ["KAFKA_BOOTSTRAP"] = e2e.broker("start")
-    sums, longest, used = {"failed": 0}, 0.0, 0
-    try:
-        while used == 0 or time.monotonic() + longest < until and not sums["failed"]:
-            begin = time.monotonic()
-            counts = one_round(function, count, seed + used)
-            sums["failed"] += counts is None
-            for name, value in (counts or {}).items():
-                sums[name] = sums.get(name, 0) + value
-            used, longest = used + 1, max(longest, time.monotonic() - begin)
-    finally:
-        e2e.broker("stop")
-    print(json.dumps({"seeds": used, **sums}))
-    return 1 if sums["failed"] else 0
+
+    def play(folder, seed):
+        job = Job(folder, count, seed=seed, name=function.__name__.replace("_", "-"))
+        counts = judge(job, function(job, random.Random(seed)))
+        e2e.admin("delete", *job.topics, *[f"{t}.dlq" for t in job.topics], job.reply)
+        return counts
+
+    return e2e_rounds.run(play, int(sys.argv[2]), float(sys.argv[3]), start_broker,
+                          lambda: e2e.broker("stop"))
 
 
 if __name__ == "__main__":

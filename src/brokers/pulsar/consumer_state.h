@@ -81,7 +81,7 @@ struct lw_pulsar_consumer {
     struct lw_pulsar_acks acks;
     struct lw_pulsar_nacks nacks;
     struct lw_pulsar_chunks chunks;
-    struct lw_pulsar_codec *codec;        /* made on first use */
+    struct lw_pulsar_codec *codec; /* made on first use */
     struct lw_list flights;
     struct lw_list spare_flights;
     struct lw_list timeouts; /* entries that are held, oldest first */
