@@ -201,22 +201,47 @@ is_sane(const struct lw_pulsar_chunks *chunks, const struct lw_pulsar_chunk *chu
            chunk->body.size <= (size_t)chunk->size;
 }
 
-static enum lw_pulsar_chunk_result
-append(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked,
-       const struct lw_pulsar_chunk *chunk, struct lw_pulsar_chunked **ret_whole)
+static void
+put(struct lw_pulsar_chunked *chunked, const struct lw_pulsar_chunk *chunk)
 {
     chunked->ids[chunked->next++] = chunk->id;
-    bool fits = chunk->body.size <= chunked->size - chunked->filled;
-    bool is_last = chunked->next == chunked->count;
-    if (!fits || (is_last && chunked->filled + chunk->body.size != chunked->size)) {
-        chunked->next--; /* this one is the caller's to discard */
-        abandon(chunks, chunked, true);
-        return LW_PULSAR_CHUNK_REFUSED;
-    }
     if (chunk->body.size > 0) {
         memcpy(chunked->data + chunked->filled, chunk->body.data, chunk->body.size);
     }
     chunked->filled += chunk->body.size;
+}
+
+/* More or less than its size: what came of it so far stays together. */
+static enum lw_pulsar_chunk_result
+end_broken(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked,
+           const struct lw_pulsar_chunk *chunk, struct lw_pulsar_chunked **ret_whole)
+{
+    size_t size = chunked->filled + chunk->body.size;
+    if (size > chunked->size) {
+        uint8_t *data = lw_resize_array(chunked->data, size, 1);
+        if (!data) {
+            return LW_PULSAR_CHUNK_NO_MEMORY;
+        }
+        chunked->data = data;
+    }
+    take_out(chunks, chunked);
+    put(chunked, chunk);
+    chunked->size = size;
+    chunked->count = chunked->next;
+    *ret_whole = chunked;
+    return LW_PULSAR_CHUNK_BROKEN;
+}
+
+static enum lw_pulsar_chunk_result
+append(struct lw_pulsar_chunks *chunks, struct lw_pulsar_chunked *chunked,
+       const struct lw_pulsar_chunk *chunk, struct lw_pulsar_chunked **ret_whole)
+{
+    size_t missing = chunked->size - chunked->filled;
+    bool is_last = chunked->next + 1 == chunked->count;
+    if (chunk->body.size > missing || (is_last && chunk->body.size != missing)) {
+        return end_broken(chunks, chunked, chunk, ret_whole);
+    }
+    put(chunked, chunk);
     if (!is_last) {
         return LW_PULSAR_CHUNK_KEPT;
     }

@@ -57,6 +57,7 @@ struct lw_pulsar_chunk {
 enum lw_pulsar_chunk_result {
     LW_PULSAR_CHUNK_KEPT,    /* or given up, or a copy: nothing more to do */
     LW_PULSAR_CHUNK_WHOLE,   /* *ret_whole is the caller's */
+    LW_PULSAR_CHUNK_BROKEN,  /* so it is, and holds what came; the sizes do not add up */
     LW_PULSAR_CHUNK_REFUSED, /* can never be put together here */
     LW_PULSAR_CHUNK_NO_MEMORY
 };

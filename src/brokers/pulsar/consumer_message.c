@@ -418,8 +418,9 @@ is_lone_end(const struct lw_pulsar_entry *entry)
     return entry->nack_place > 0 && entry->left == 0 && entry->chunk_count == 0;
 }
 
+/* `is_broken`: it holds what came of it, and cannot be read. */
 static void
-take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
+take_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked, bool is_broken)
 {
     const struct lw_pulsar_message_id *id = &taking->message->message_id;
     struct lw_pulsar_entry *entry = lw_pulsar_held_find(&taking->consumer->entries.held,
@@ -435,7 +436,12 @@ take_whole_chunked(struct taking *taking, struct lw_pulsar_chunked *chunked)
         taking->body = (struct lw_bytes){ chunked->data, chunked->size };
         chunked->data = NULL;
         taking->chunked = chunked;
-        take_body(taking, NULL);
+        if (is_broken) {
+            pass_unreadable(taking, LW_PULSAR_INVALID_UNCOMPRESSED_SIZE,
+                            "its chunks do not add up to the size that they tell");
+        } else {
+            take_body(taking, NULL);
+        }
     }
     lw_pulsar_chunked_free(chunked);
 }
@@ -466,9 +472,12 @@ take_chunk(struct taking *taking)
         .size = metadata->total_chunk_msg_size,
         .is_old = is_older(consumer, metadata->publish_time),
     };
-    switch (lw_pulsar_chunks_add(&consumer->chunks, &chunk, host->now, &whole)) {
+    enum lw_pulsar_chunk_result result = lw_pulsar_chunks_add(&consumer->chunks, &chunk,
+                                                              host->now, &whole);
+    switch (result) {
     case LW_PULSAR_CHUNK_WHOLE:
-        take_whole_chunked(taking, whole);
+    case LW_PULSAR_CHUNK_BROKEN:
+        take_chunked(taking, whole, result == LW_PULSAR_CHUNK_BROKEN);
         break;
     case LW_PULSAR_CHUNK_REFUSED:
         pass_unreadable(taking, LW_PULSAR_INVALID_UNCOMPRESSED_SIZE,

@@ -181,6 +181,34 @@ what_stays_incomplete_expires(void **state)
     assert_int_equal(world.redelivered, 1);
 }
 
+/* All that came of it, as long as it is told to be or not. */
+static void
+sizes_that_do_not_add_up_leave_what_came_together(void **state)
+{
+    (void)state;
+    static const char *const lasts[] = { "ef", "efgh" };
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lw_pulsar_chunked *whole = NULL;
+        struct lw_pulsar_chunk chunk = {
+            .uuid = lw_bytes_of("a"), .body = lw_bytes_of("abcd"), .count = 2, .size = 7
+        };
+        assert_int_equal(lw_pulsar_chunks_add(&world.chunks, &chunk, 1, &whole),
+                         LW_PULSAR_CHUNK_KEPT);
+        chunk.index = 1;
+        chunk.id.entry = 5;
+        chunk.body = lw_bytes_of(lasts[i]);
+        assert_int_equal(lw_pulsar_chunks_add(&world.chunks, &chunk, 1, &whole),
+                         LW_PULSAR_CHUNK_BROKEN);
+        assert_int_equal(whole->size, 4 + chunk.body.size);
+        assert_memory_equal(whole->data, "abcdefgh", whole->size);
+        assert_int_equal(whole->count, 2);
+        assert_int_equal(whole->ids[1].entry, 5);
+        assert_int_equal(world.chunks.count, 0);
+        lw_pulsar_chunked_free(whole);
+    }
+    assert_int_equal(world.acked + world.redelivered, 0);
+}
+
 static void
 impossible_sizes_are_refused_before_memory_is_taken(void **state)
 {
@@ -219,6 +247,7 @@ main(void)
         TEST(the_oldest_makes_way_for_one_too_many),
         TEST(an_old_end_is_a_leftover_only_if_its_beginning_was_not_given_up_here),
         TEST(what_stays_incomplete_expires),
+        TEST(sizes_that_do_not_add_up_leave_what_came_together),
         TEST(impossible_sizes_are_refused_before_memory_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

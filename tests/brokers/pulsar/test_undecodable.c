@@ -289,6 +289,19 @@ a_whole_of_chunks_that_cannot_be_unpacked_is_one_message_whose_ack_is_of_all(voi
     }
 }
 
+static void
+chunks_that_do_not_add_up_are_one_message_with_all_that_came(void **state)
+{
+    (void)state;
+    publish_chunk(0, 2, 20, LW_PULSAR_COMPRESSION_NONE, "a beginning");
+    publish_chunk(1, 2, 20, LW_PULSAR_COMPRESSION_NONE, ", an end");
+    consuming_destroy(expect_fault("its chunks do not add up to the size that they tell",
+                                   "a beginning, an end", LW_PULSAR_INVALID_UNCOMPRESSED_SIZE));
+    for (uint64_t entry = 0; entry < 3; entry++) {
+        assert_true(embedded_is_acked(stage.broker, CONSUMING_TOPIC, "s", entry));
+    }
+}
+
 /* -- Life ------------------------------------------------------------------------------------------ */
 
 static void
@@ -337,6 +350,7 @@ main(void)
         TEST(packed_data_that_is_none_gives_its_bytes),
         TEST(a_codec_that_nobody_knows_gives_its_bytes),
         TEST(a_whole_of_chunks_that_cannot_be_unpacked_is_one_message_whose_ack_is_of_all),
+        TEST(chunks_that_do_not_add_up_are_one_message_with_all_that_came),
         TEST(given_back_it_comes_again_with_its_fault),
         TEST(detached_it_keeps_its_bytes),
     };
