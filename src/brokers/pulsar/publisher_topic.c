@@ -301,7 +301,7 @@ choose(struct lw_pulsar_topic *topic, const struct lw_publication *publication,
     bool is_bytes = false;
     *ret_part = 0;
     if (topic->partitions == 0) {
-        return true;
+        return publication->partition <= 0; /* itself is its only one */
     }
     if (publication->partition >= 0) {
         *ret_part = (uint32_t)publication->partition;

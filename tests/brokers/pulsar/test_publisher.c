@@ -263,10 +263,15 @@ a_named_partition_is_taken_and_one_that_is_not_there_is_refused(void **state)
     publishing_item(publishing, "t", "a")->partition = 1;
     (void)publishing_item(publishing, "t-partition-1", "b");
     publishing_item(publishing, "t", "c")->partition = 2;
+    publishing_item(publishing, "alone", "d")->partition = 0;
+    publishing_item(publishing, "alone", "e")->partition = 1;
     publishing_go(publishing);
-    publishing_until(publishing, 3);
+    publishing_until(publishing, 5);
     assert_int_equal(stored("t-partition-1"), 2);
     assert_int_equal(publishing->statuses[2], LW_STATUS_NOT_FOUND);
+    assert_int_equal(stored("alone"), 1);
+    assert_int_equal(publishing->statuses[3], LW_STATUS_OK);
+    assert_int_equal(publishing->statuses[4], LW_STATUS_NOT_FOUND);
 }
 
 static void
