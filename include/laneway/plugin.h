@@ -225,6 +225,12 @@ struct lw_broker_ops {
      * leave this out of its table (NULL): then all partitions are served alike.
      */
     void (*limit_slots)(struct lw_source *source, uint32_t *rooms);
+    /*
+     * Messages of this source may wait that long at the broker though they are counted as there:
+     * no stall before that. Called before start, once for each writer of such messages; NULL: what
+     * is delayed is never taken for a stall.
+     */
+    void (*expect_delay)(struct lw_source *source, int64_t delay_ms);
     /* LW_SETTLE_INDIVIDUAL and _CUMULATIVE only. Does not end the message's life. */
     void (*settle)(struct lw_source *source, const struct lw_settle_item *items, size_t n);
     /* LW_SETTLE_POSITION only. At most one in flight per broker; ends with COMMITTED. */

@@ -360,6 +360,32 @@ warn_retry_topics(struct lw_dispatcher *dispatcher, struct lw_error *ret_error)
     return status;
 }
 
+/* Who reads a retry topic waits for as long as its copies are delayed. */
+static void
+expect_delays(const struct lw_dispatcher *dispatcher, const struct lw_stream *writer)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_stream *reader = dispatcher->streams[i];
+        const struct lw_broker_ops *ops = reader->link->broker->ops;
+        if (ops->expect_delay && reader->link == writer->link &&
+            does_read(reader, writer->retry_topic)) {
+            const struct lw_backoff *backoff = &writer->policy.backoff;
+            ops->expect_delay(reader->source, backoff->max_ms + backoff->jitter_ms);
+        }
+    }
+}
+
+static void
+expect_all_delays(const struct lw_dispatcher *dispatcher)
+{
+    for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
+        const struct lw_stream *stream = dispatcher->streams[i];
+        if (stream->retry_topic) {
+            expect_delays(dispatcher, stream);
+        }
+    }
+}
+
 /* Follows dead letters from consumer to consumer; true when they come back to `first`. */
 static bool
 comes_back(const struct lw_dispatcher *dispatcher, const struct lw_stream *first)
@@ -433,6 +459,7 @@ lw_dispatcher_start(struct lw_dispatcher *dispatcher, struct lw_error *ret_error
         return lw_error_set(ret_error, status, "",
                             "no memory for the tables of the dispatcher");
     }
+    expect_all_delays(dispatcher);
     dispatcher->phase = LW_PHASE_RUNNING;
     dispatcher->started_at = dispatcher->host->now;
     lw_host_add_turn(dispatcher->host, &dispatcher->turn);

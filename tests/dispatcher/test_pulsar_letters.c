@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "brokers/pulsar/broker.h"
+#include "brokers/pulsar/pulsar.h"
 #include "dispatcher/dispatcher.h"
 #include "engines/loop.h"
 #include "tests/support/pulsar/embedded.h"
@@ -494,6 +495,21 @@ a_retry_topic_whose_delays_are_not_kept_is_a_warning(void **state)
 }
 
 static void
+who_reads_a_retry_topic_is_told_how_long_its_copies_may_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_retries("again", &shared), LW_STATUS_OK);
+    const struct lw_stream *writer = stage.dispatcher.streams[0];
+    const struct lw_stream *reader = stage.dispatcher.streams[1];
+    const struct lw_backoff *backoff = &writer->policy.backoff;
+    uint64_t longest_ms = (uint64_t)(backoff->max_ms + backoff->jitter_ms);
+    assert_true(longest_ms > 1000);
+    assert_true(((const struct lw_pulsar_source *)reader->source)->delay_ns ==
+                longest_ms * LW_MS);
+    assert_true(((const struct lw_pulsar_source *)writer->source)->delay_ns == 0);
+}
+
+static void
 warnings_about_retries_can_be_silenced(void **state)
 {
     (void)state;
@@ -575,6 +591,7 @@ main(void)
         TEST(a_retry_topic_that_is_read_by_another_spelling_is_no_warning),
         TEST(a_retry_topic_that_nobody_reads_is_a_warning),
         TEST(a_retry_topic_whose_delays_are_not_kept_is_a_warning),
+        TEST(who_reads_a_retry_topic_is_told_how_long_its_copies_may_wait),
         TEST(warnings_about_retries_can_be_silenced),
         TEST(warnings_about_retries_can_be_errors),
         TEST(without_a_bound_over_all_partitions_the_queue_size_is_asked_for),

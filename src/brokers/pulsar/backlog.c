@@ -5,8 +5,9 @@
  * the answer. A slot is asleep when permits are out, nothing came for the stall time-out, and the
  * broker counts more entries than are here: said once, and mended by another subscription. That
  * gives what is held here to other members, so it waits until nothing is, but where the
- * subscription is exclusive. The broker counts delayed entries and those of other members, too:
- * what mending does not help is mended less and less often. A question that crosses the broker's
+ * subscription is exclusive. The broker counts delayed entries and those of other members, too: a
+ * retry topic is given the longest delay of its copies in addition, and what mending does not help
+ * is mended less and less often. A question that crosses the broker's
  * CLOSE_CONSUMER costs the connection, which is one more reason for the calm pace. Loop thread.
  */
 #include "brokers/pulsar/pulsar.h"
@@ -52,7 +53,7 @@ quiet_at(const struct lw_pulsar_slot *slot)
 {
     const struct lw_pulsar_backlog *backlog = &slot->backlog;
     uint64_t limit = slot->source->stall_ns;
-    uint64_t by_life = backlog->active_at + limit;
+    uint64_t by_life = backlog->active_at + limit + slot->source->delay_ns;
     uint64_t by_mending = backlog->mended_at + backlog->pause;
     if (limit == 0) {
         return LW_NEVER;
@@ -146,6 +147,13 @@ look_at_all(struct lw_pulsar_source *source)
             look(source->slots[i]);
         }
     }
+}
+
+void
+lw_pulsar_backlog_expect_delay(struct lw_pulsar_source *source, int64_t delay_ms)
+{
+    uint64_t delay_ns = delay_ms > 0 ? (uint64_t)delay_ms * LW_MS : 0;
+    source->delay_ns = delay_ns > source->delay_ns ? delay_ns : source->delay_ns;
 }
 
 void

@@ -400,6 +400,12 @@ demand(struct lw_source *face, uint32_t messages, uint64_t bytes)
     lw_pulsar_source_demand(lw_pulsar_source_of(face), messages, bytes);
 }
 
+static void
+expect_delay(struct lw_source *face, int64_t delay_ms)
+{
+    lw_pulsar_backlog_expect_delay(lw_pulsar_source_of(face), delay_ms);
+}
+
 static bool
 is_ready(const struct lw_source *face)
 {
@@ -525,6 +531,7 @@ static const struct lw_broker_ops ops = {
     .start = start,
     .events = events,
     .demand = demand,
+    .expect_delay = expect_delay,
     .is_ready = is_ready,
     .receive = receive,
     .settle = settle,

@@ -95,6 +95,7 @@ struct lw_pulsar_source {
     uint32_t demand_messages;
     uint64_t demand_bytes;
     uint64_t stall_ns; /* nothing came for so long though there is some: mend; 0: never */
+    uint64_t delay_ns; /* and no sooner than that after the last: the longest delay of copies */
     struct lw_pulsar_find find;
     struct lw_timer find_timer;       /* the next look for topics or partitions */
     struct lw_pulsar_watcher watcher; /* of a pattern */
@@ -146,6 +147,7 @@ void lw_pulsar_source_settle(struct lw_pulsar_source *source,
 void lw_pulsar_backlog_begin(struct lw_pulsar_slot *slot);
 /* Looks at every slot if the last look was a while ago. */
 void lw_pulsar_backlog_look(struct lw_pulsar_broker *broker);
+void lw_pulsar_backlog_expect_delay(struct lw_pulsar_source *source, int64_t delay_ms);
 bool lw_pulsar_source_lag(struct lw_pulsar_source *source, struct lw_lag *ret_lag);
 
 /* -- broker.c ------------------------------------------------------------------------------------- */

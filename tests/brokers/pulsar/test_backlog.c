@@ -163,6 +163,22 @@ what_is_delayed_is_no_reason_to_subscribe_for_ever(void **state)
     dealing_until_messages(&dealing, 1);
 }
 
+static void
+a_delay_that_was_told_is_no_stall(void **state)
+{
+    (void)state;
+    struct embedded_publish later = { .value = { "x", 1 } };
+    later.deliver_at_ms = embedded_now_ms(dealing.broker) + 300 * INT64_C(1000);
+    (void)embedded_publish(dealing.broker, "t", &later);
+    struct lw_source *source = begin(60000);
+    dealing.client->ops->expect_delay(source, 300000);
+    dealing.client->ops->expect_delay(source, 1000); /* by another writer */
+    dealing_pass_ms(&dealing, 310000);
+    dealing_until_messages(&dealing, 1);
+    assert_int_equal(dealing_logged(&dealing, "pulsar.stalled"), 0);
+    assert_int_equal(embedded_counts(dealing.broker)->in[LW_PULSAR_SUBSCRIBE], 1);
+}
+
 /* Another member could get it otherwise, while its handler still runs here. */
 static void
 what_is_held_here_is_not_given_away_to_wake_a_subscription(void **state)
@@ -213,6 +229,7 @@ main(void)
         TEST(who_asks_often_makes_the_broker_be_asked_once_a_second),
         TEST(a_subscription_that_fell_asleep_is_said_once_and_made_anew),
         TEST(what_is_delayed_is_no_reason_to_subscribe_for_ever),
+        TEST(a_delay_that_was_told_is_no_stall),
         TEST(what_is_held_here_is_not_given_away_to_wake_a_subscription),
         TEST(a_stall_timeout_of_zero_looks_for_nothing),
     };
