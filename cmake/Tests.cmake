@@ -3,9 +3,9 @@
 # Tests are found by name. tests/AREA/**/test_X.c is a cmocka executable and the CTest test
 # unit.AREA.X (label unit); test_mock_X.c under tests/brokers/kafka is mock.brokers.kafka.X (label
 # mock: librdkafka's mock cluster). Other .c files of an area are helpers that its tests link.
-# tests/fuzz/fuzz_X.c replays its corpus as fuzz.X. tests/cli/X.sh is cli.X, tests/tools/X.sh is
-# tools.X, and tests/kafka/X.sh, .py or test_X.c is kafka.X (label real), run on a real broker;
-# tests/pulsar alike.
+# tests/fuzz/fuzz_X.c replays its corpus as fuzz.X. tests/AREA/X.sh or X.py is AREA.X for the areas
+# cli, tools, clients and examples; tests/kafka/X.sh, .py or test_X.c is kafka.X (label real), run on
+# a real broker; tests/pulsar alike.
 pkg_check_modules(lw_cmocka_pc IMPORTED_TARGET cmocka)
 set(LW_TESTS ${PROJECT_SOURCE_DIR}/tests)
 set(LW_TEST_ENV "LANEWAY=${PROJECT_BINARY_DIR}/bin/laneway" "BUILD_DIR=${PROJECT_BINARY_DIR}")
@@ -158,6 +158,8 @@ endif()
 
 lw_add_script_tests(cli unit 300)
 lw_add_script_tests(tools unit 300)
+lw_add_script_tests(clients unit 600)
+lw_add_script_tests(examples unit 600)
 
 # The simulator: one executable, 2,000 seeds in an ordinary test run.
 file(GLOB sim_sources CONFIGURE_DEPENDS ${LW_TESTS}/sim/*.c)

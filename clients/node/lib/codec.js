@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes to requests and answers to bytes: the lines protocol and the frames protocol, whose norm
+// is docs/protocol.md of Laneway. Both codecs take bytes as they arrive and give out the requests
+// that are whole.
+'use strict';
+
+const { requireWellFormed } = require('./message');
+
+const LENGTH_BYTES = 4;
+const HEADER_BYTES_MAX = 0xffffff;
+const NEWLINE = 10;
+
+class ProtocolError extends Error {}
+
+/** JSON of it. Lone surrogates, which JSON.stringify would escape, are refused. */
+function encode(header) {
+  const text = JSON.stringify(header);
+  if (text.includes('\\ud')) checkAll(header);
+  return text;
+}
+
+function checkAll(value) {
+  if (typeof value === 'string') {
+    requireWellFormed(value);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, item] of Object.entries(value)) {
+      requireWellFormed(name);
+      checkAll(item);
+    }
+  }
+}
+
+/** The text of UTF-8 bytes; undefined if they are none. */
+function asText(bytes) {
+  const text = bytes.toString();
+  return text.includes('\ufffd') && !Buffer.from(text).equals(bytes) ? undefined : text;
+}
+
+function put(header, name, value) {
+  const text = typeof value === 'string' ? value : asText(value);
+  if (text === undefined) header[`${name}_b64`] = value.toString('base64');
+  else header[name] = text;
+}
+
+/** An answer: {result, reason, delay, code, reply, outputs}; a reply of null publishes a null. */
+function headerOf(id, answer) {
+  const header = { id, result: answer.result };
+  if (answer.reason) header.reason = answer.reason;
+  if (answer.delay !== undefined) header.delay = answer.delay;
+  if (answer.code !== undefined) header.code = answer.code;
+  if (answer.reply === null) header.reply = null;
+  return header;
+}
+
+function parse(text) {
+  let fields;
+  try {
+    fields = JSON.parse(text);
+  } catch (why) {
+    throw new ProtocolError(`what the service wrote is no JSON: ${why.message}`);
+  }
+  if (typeof fields !== 'object' || fields === null) {
+    throw new ProtocolError('what the service wrote is no JSON object');
+  }
+  return fields;
+}
+
+class Lines {
+  constructor() {
+    this._parts = [];
+  }
+
+  /** Takes what was read and gives the requests that are whole. */
+  feed(data) {
+    const end = data.lastIndexOf(NEWLINE) + 1;
+    if (end === 0) {
+      this._parts.push(data);
+      return [];
+    }
+    let whole = data.subarray(0, end);
+    if (this._parts.length > 0) whole = Buffer.concat([...this._parts, whole]);
+    this._parts = end < data.length ? [data.subarray(end)] : [];
+    const requests = [];
+    for (const line of whole.toString().split('\n')) {
+      if (line !== '') requests.push(parse(line));
+    }
+    return requests;
+  }
+
+  hasRest() {
+    return this._parts.length > 0;
+  }
+
+  say(header) {
+    return Buffer.from(`${encode(header)}\n`);
+  }
+
+  ok(id) {
+    return Buffer.from(`{"id":${id},"result":"ok"}\n`);
+  }
+
+  answer(id, answer) {
+    const header = headerOf(id, answer);
+    if (answer.reply !== undefined && answer.reply !== null) put(header, 'reply', answer.reply);
+    if (answer.outputs) header.outputs = answer.outputs.map(listed);
+    return Buffer.from(`${encode(header)}\n`);
+  }
+}
+
+function listed({ key, value, ...output }) {
+  if (key !== undefined) put(output, 'key', key);
+  if (value !== undefined) put(output, 'value', value);
+  return output;
+}
+
+class Frames {
+  constructor() {
+    this._parts = [];
+    this._held = 0;
+    this._need = LENGTH_BYTES;
+  }
+
+  /** Takes what was read and gives the requests that are whole. */
+  feed(data) {
+    this._parts.push(data);
+    this._held += data.length;
+    if (this._held < this._need) return [];
+    const whole = this._parts.length === 1 ? data : Buffer.concat(this._parts);
+    const requests = [];
+    let at = 0;
+    for (;;) {
+      const [fields, size] = take(whole.subarray(at));
+      if (fields === undefined) {
+        this._need = size;
+        break;
+      }
+      requests.push(fields);
+      at += size;
+    }
+    this._held = whole.length - at;
+    this._parts = this._held > 0 ? [whole.subarray(at)] : [];
+    return requests;
+  }
+
+  hasRest() {
+    return this._held > 0;
+  }
+
+  say(header) {
+    return framed(encode(header), []);
+  }
+
+  ok(id) {
+    return framed(`{"id":${id},"result":"ok"}`, []);
+  }
+
+  answer(id, answer) {
+    const header = headerOf(id, answer);
+    const parts = [];
+    if (answer.reply !== undefined && answer.reply !== null) {
+      measure(header, 'reply', answer.reply, parts);
+    }
+    if (answer.outputs) {
+      header.outputs = answer.outputs.map(({ key, value, ...output }) => {
+        if (key !== undefined) measure(output, 'key', key, parts);
+        if (value !== undefined) measure(output, 'value', value, parts);
+        return output;
+      });
+    }
+    return framed(encode(header), parts);
+  }
+}
+
+/** [a request, its size], or [undefined, what must be there before there can be one]. */
+function take(view) {
+  if (view.length < LENGTH_BYTES) return [undefined, LENGTH_BYTES];
+  const length = view.readUInt32BE(0);
+  if (length > HEADER_BYTES_MAX) {
+    throw new ProtocolError('what the service wrote is not the frames protocol');
+  }
+  let at = LENGTH_BYTES + length;
+  if (view.length < at) return [undefined, at];
+  const fields = parse(view.toString('utf8', LENGTH_BYTES, at));
+  const size = at + (fields.key_len ?? 0) + (fields.value_len ?? 0);
+  if (view.length < size) return [undefined, size];
+  if (fields.key_len !== undefined) {
+    fields.key = view.subarray(at, at + fields.key_len);
+    at += fields.key_len;
+  }
+  if (fields.value_len !== undefined) fields.value = view.subarray(at, at + fields.value_len);
+  return [fields, size];
+}
+
+function measure(header, name, value, parts) {
+  const body = typeof value === 'string' ? Buffer.from(value) : value;
+  header[`${name}_len`] = body.length;
+  parts.push(body);
+}
+
+function framed(text, parts) {
+  const header = Buffer.from(text);
+  if (header.length > HEADER_BYTES_MAX) {
+    throw new RangeError('the header of an answer is larger than 16 MiB');
+  }
+  const length = Buffer.allocUnsafe(LENGTH_BYTES);
+  length.writeUInt32BE(header.length);
+  return Buffer.concat([length, header, ...parts]);
+}
+
+module.exports = { Frames, Lines, ProtocolError };

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes to requests and answers to bytes: the lines protocol and the frames protocol.
+
+docs/protocol.md of Laneway is the norm. Both codecs take bytes as they arrive and give out the
+requests that are whole. An answer is encoded when it is given, so that one that cannot be encoded
+(a lone surrogate, say) is found while its message is still at hand.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from ._message import plain, split
+
+Fields = Dict[str, Any]
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_read = json.JSONDecoder().raw_decode
+
+LENGTH_BYTES = 4
+HEADER_BYTES_MAX = 0xFFFFFF
+
+
+class ProtocolError(Exception):
+    """The service does not speak what this client speaks."""
+
+
+class Answer:
+    """What is said about one message. `reply` is None for nothing; `has_reply` tells a null."""
+
+    __slots__ = ("code", "delay", "has_reply", "outputs", "reason", "reply", "result")
+
+    def __init__(self, result: str = "ok", reason: str = "") -> None:
+        self.result = result
+        self.reason = reason
+        self.delay: Optional[str] = None
+        self.code: Optional[int] = None
+        self.has_reply = False
+        self.reply: Union[str, bytes, None] = None
+        self.outputs: Optional[List[Fields]] = None
+
+    def header(self, number: int) -> Fields:
+        """All of it but what the protocols write in different ways."""
+        header: Fields = {"id": number, "result": self.result}
+        if self.reason:
+            header["reason"] = self.reason
+        if self.delay is not None:
+            header["delay"] = self.delay
+        if self.code is not None:
+            header["code"] = self.code
+        return header
+
+
+def _put(header: Fields, name: str, value: Union[str, bytes]) -> None:
+    text, coded = split(value)
+    if text is None:
+        header[name + "_b64"] = coded
+    else:
+        header[name] = text
+
+
+class Lines:
+    """One JSON object per line."""
+
+    name = "lines"
+
+    def __init__(self) -> None:
+        self._parts: List[bytes] = []
+
+    def feed(self, data: bytes) -> List[Fields]:
+        """Takes what was read and gives the requests that are whole."""
+        end = data.rfind(b"\n") + 1
+        if end == 0:
+            self._parts.append(data)
+            return []
+        whole = data if end == len(data) else data[:end]
+        if self._parts:
+            self._parts.append(whole)
+            whole = b"".join(self._parts)
+            self._parts = []
+        if end < len(data):
+            self._parts.append(data[end:])
+        return self._decode(whole)
+
+    def has_rest(self) -> bool:
+        return bool(self._parts)
+
+    @staticmethod
+    def _decode(whole: bytes) -> List[Fields]:
+        requests = []
+        try:
+            text = whole.decode()
+            at, size = 0, len(text)
+            while at < size:
+                if text[at] == "{":
+                    fields, at = _read(text, at)
+                    requests.append(fields)
+                elif text[at] not in " \t\r\n":
+                    raise ValueError("a line is no JSON object")
+                else:
+                    at += 1
+        except ValueError as why:
+            raise ProtocolError(f"what the service wrote is not the lines protocol: {why}") from why
+        return requests
+
+    @staticmethod
+    def say(header: Fields) -> bytes:
+        """Encodes a line that is no answer, such as `ready`."""
+        return (_encode(header) + "\n").encode()
+
+    @staticmethod
+    def ok(number: int) -> bytes:
+        """The most frequent answer."""
+        return b'{"id":%d,"result":"ok"}\n' % number
+
+    @staticmethod
+    def ok_text(number: int, reply: str) -> bytes:
+        """The second most frequent one."""
+        return f'{{"id":{number},"result":"ok","reply":{_encode(reply)}}}\n'.encode()
+
+    @staticmethod
+    def answer(number: int, answer: Answer) -> bytes:
+        header = answer.header(number)
+        if answer.has_reply and answer.reply is None:
+            header["reply"] = None
+        elif answer.reply is not None:
+            _put(header, "reply", answer.reply)
+        if answer.outputs:
+            header["outputs"] = [_listed(output) for output in answer.outputs]
+        return (_encode(header) + "\n").encode()
+
+
+def _listed(output: Fields) -> Fields:
+    """An output as the lines protocol writes it."""
+    header = {name: value for name, value in output.items() if name not in ("key", "value")}
+    for name in ("key", "value"):
+        if name in output:
+            _put(header, name, plain(output[name]))
+    return header
+
+
+class Frames:
+    """A header of JSON with its length before it, and raw bytes behind it."""
+
+    name = "frames"
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._need = LENGTH_BYTES
+
+    def feed(self, data: bytes) -> List[Fields]:
+        """Takes what was read and gives the requests that are whole."""
+        held = self._data
+        held += data
+        requests: List[Fields] = []
+        at = 0
+        if len(held) < self._need:
+            return requests
+        with memoryview(held) as view:
+            while True:
+                fields, size = self._take(view[at:])
+                if fields is None:
+                    break
+                requests.append(fields)
+                at += size
+        self._need = size
+        del held[:at]
+        return requests
+
+    def has_rest(self) -> bool:
+        return bool(self._data)
+
+    @staticmethod
+    def _take(view: memoryview) -> Tuple[Optional[Fields], int]:
+        """(a request, its size), or (None, what must be there before there can be one)."""
+        if len(view) < LENGTH_BYTES:
+            return None, LENGTH_BYTES
+        at = LENGTH_BYTES + int.from_bytes(view[:LENGTH_BYTES], "big")
+        if at > LENGTH_BYTES + HEADER_BYTES_MAX:
+            raise ProtocolError("what the service wrote is not the frames protocol")
+        if len(view) < at:
+            return None, at
+        try:
+            fields: Fields = json.loads(view[LENGTH_BYTES:at].tobytes())
+        except ValueError as why:
+            raise ProtocolError(f"the header of a frame is wrong: {why}") from why
+        key_bytes, value_bytes = fields.get("key_len"), fields.get("value_len")
+        size = at + (key_bytes or 0) + (value_bytes or 0)
+        if len(view) < size:
+            return None, size
+        if key_bytes is not None:
+            fields["key"] = bytes(view[at:at + key_bytes])
+            at += key_bytes
+        if value_bytes is not None:
+            fields["value"] = bytes(view[at:at + value_bytes])
+        return fields, size
+
+    @staticmethod
+    def say(header: Fields) -> bytes:
+        """Encodes a frame that is no answer, such as `ready`."""
+        return _framed(_encode(header).encode())
+
+    @staticmethod
+    def ok(number: int) -> bytes:
+        """The most frequent answer."""
+        return _framed(b'{"id":%d,"result":"ok"}' % number)
+
+    @staticmethod
+    def ok_text(number: int, reply: str) -> bytes:
+        """The second most frequent one."""
+        body = reply.encode()
+        return _framed(b'{"id":%d,"result":"ok","reply_len":%d}' % (number, len(body)), body)
+
+    @staticmethod
+    def answer(number: int, answer: Answer) -> bytes:
+        header = answer.header(number)
+        parts: List[bytes] = []
+        if answer.has_reply and answer.reply is None:
+            header["reply"] = None
+        elif answer.reply is not None:
+            _measure(header, "reply", answer.reply, parts)
+        if answer.outputs:
+            header["outputs"] = [_measured(output, parts) for output in answer.outputs]
+        return _framed(_encode(header).encode(), *parts)
+
+
+def _framed(header: bytes, *parts: bytes) -> bytes:
+    if len(header) > HEADER_BYTES_MAX:
+        raise ValueError("the header of an answer is larger than 16 MiB")
+    return b"".join((len(header).to_bytes(LENGTH_BYTES, "big"), header, *parts))
+
+
+def _measure(header: Fields, name: str, value: Union[str, bytes], parts: List[bytes]) -> None:
+    body = value.encode() if isinstance(value, str) else value
+    header[name + "_len"] = len(body)
+    parts.append(body)
+
+
+def _measured(output: Fields, parts: List[bytes]) -> Fields:
+    """An output as the frames protocol writes it."""
+    header = {name: value for name, value in output.items() if name not in ("key", "value")}
+    for name in ("key", "value"):
+        if name in output:
+            _measure(header, name, plain(output[name]), parts)
+    return header
+
+
+Codec = Union[Lines, Frames]

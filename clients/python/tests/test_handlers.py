@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a handler's result becomes, by laneway.testing."""
+import asyncio
+import contextlib
+import datetime
+import io
+import logging
+import unittest
+
+import laneway
+from laneway._verdicts import duration_text
+from laneway.testing import call
+
+
+def app_of(function, **options):
+    app = laneway.App()
+    app.handler("it", **options)(function)
+    return app
+
+
+def raiser(error):
+    def function(message):
+        raise error
+    return function
+
+
+def quietly(app, *words, **options):
+    """(result, what was printed to standard error)"""
+    printed = io.StringIO()
+    with contextlib.redirect_stderr(printed):
+        return call(app, *words, **options), printed.getvalue()
+
+
+class Results(unittest.TestCase):
+    def test_nothing_is_ok_without_a_reply(self):
+        result = call(app_of(lambda message: None))
+        self.assertEqual((result.verdict, result.has_reply), ("ok", False))
+
+    def test_replies_of_all_kinds_in_both_protocols(self):
+        replies = {"text é": "text é".encode(), b"\xff": b"\xff", bytearray(b"a").decode(): b"a",
+                   "": b""}
+        for protocol in ("lines", "frames"):
+            for reply, wanted in replies.items():
+                result = call(app_of(lambda message, reply=reply: reply), protocol=protocol)
+                self.assertEqual((result.has_reply, result.reply), (True, wanted))
+            result = call(app_of(lambda message: {"a": [1, "é"]}), protocol=protocol)
+            self.assertEqual(result.json(), {"a": [1, "é"]})
+            result = call(app_of(lambda message: laneway.NULL), protocol=protocol)
+            self.assertEqual((result.has_reply, result.reply), (True, None))
+
+    def test_verdicts_may_be_raised_or_returned(self):
+        for verdict in (laneway.Retry("r", delay=1.5), laneway.Dead("r"), laneway.Drop("r")):
+            for function in (raiser(verdict), lambda message, verdict=verdict: verdict):
+                result = call(app_of(function))
+                self.assertEqual((result.verdict, result.reason), (verdict.result, "r"))
+                self.assertEqual(result.delay, verdict.delay)
+
+    def test_an_exception_is_an_error_and_its_traceback_is_printed(self):
+        result, printed = quietly(app_of(lambda message: message.json()["id"]), {"name": "x"})
+        self.assertEqual((result.verdict, result.reason), ("error", "KeyError: 'id'"))
+        self.assertIn("Traceback", printed)
+        self.assertIn("test_handlers.py", printed)
+
+    def test_exceptions_may_be_named_as_verdicts(self):
+        options = {"retry_on": (TimeoutError, OSError), "dead_on": ValueError}
+        for error, wanted in ((TimeoutError("slow"), "retry"), (ValueError("x"), "dead"),
+                              (KeyError("x"), "error")):
+            result, printed = quietly(app_of(raiser(error), **options))
+            self.assertEqual(result.verdict, wanted)
+            self.assertEqual(wanted == "error", "Traceback" in printed)
+
+    def test_what_cannot_be_sent_is_an_error_of_its_message(self):
+        for reply in (7, 1.5, True, object(), "\ud800", {"a": {1}}, {"a": float("nan")}):
+            for protocol in ("lines", "frames"):
+                result, _ = quietly(app_of(lambda message, reply=reply: reply), protocol=protocol)
+                self.assertEqual(result.verdict, "error", repr(reply))
+
+    def test_a_reason_is_cut_and_made_text(self):
+        result = call(app_of(raiser(laneway.Dead("x" * 9999 + "\ud800"))))
+        self.assertEqual(result.reason, "x" * 512)
+        result = call(app_of(raiser(laneway.Dead("half \ud800"))))
+        self.assertEqual(result.reason, "half \\ud800")
+
+    def test_outputs_are_published_with_a_reply(self):
+        def function(message):
+            message.publish("audit", {"seen": message.key_text}, key=b"k", delay="1m30s",
+                            headers={"a": ["1", None]})
+            message.publish("gone", key="k")
+            return "r"
+        for protocol in ("lines", "frames"):
+            result = call(app_of(function), key="c-1", protocol=protocol)
+            self.assertEqual(result.reply, b"r")
+            self.assertEqual(result.outputs, [
+                ("audit", b"k", b'{"seen":"c-1"}', {"a": ["1", None]}, "90000ms"),
+                ("gone", b"k", None, {}, None)])
+
+    def test_outputs_are_left_out_when_the_verdict_is_not_ok(self):
+        def function(message):
+            message.publish("audit", "x")
+            raise laneway.Retry("later")
+        self.assertEqual(call(app_of(function)).outputs, [])
+
+    def test_an_async_handler_is_called_the_same_way(self):
+        async def function(message):
+            await asyncio.sleep(0)
+            return message.text.upper()
+        self.assertEqual(call(app_of(function), "abc").reply, b"ABC")
+
+    def test_an_async_handler_that_is_cancelled_answers(self):
+        async def function(message):
+            raise asyncio.CancelledError
+        self.assertEqual(quietly(app_of(function))[0].verdict, "error")
+
+
+class Messages(unittest.TestCase):
+    def test_extending_moves_the_deadline(self):
+        left = []
+
+        def function(message):
+            left.append(message.remaining())
+            message.extend(60)
+            left.append(message.remaining())
+            message.extend(1)
+            left.append(message.remaining())
+        result = call(app_of(function), deadline_ms=5000)
+        self.assertEqual(result.extensions, ["60000ms", "1000ms"])
+        self.assertLessEqual(left[0], 5)
+        self.assertGreater(left[1], 30)
+        self.assertGreater(left[2], 30)
+
+    def test_extending_after_the_answer_says_nothing(self):
+        kept = []
+        result = call(app_of(lambda message: kept.append(message)))
+        recorder = kept[0]._session.writer
+        kept[0].extend(5)
+        self.assertEqual((recorder.said, result.extensions), ([], []))
+
+    def test_logs_have_levels_and_fields(self):
+        app = laneway.App()
+
+        @app.handler
+        def function(message):
+            app.log("warn", "disk is full", free="0 B", node=3)
+        self.assertEqual(call(app).logs, [("warn", "disk is full free=0 B node=3")])
+
+    def test_an_unknown_level_is_an_error(self):
+        app = laneway.App()
+
+        @app.handler
+        def function(message):
+            app.log("loud", "x")
+        self.assertEqual(quietly(app)[0].verdict, "error")
+
+    def test_records_of_logging_go_to_the_log(self):
+        app = laneway.App()
+        logger = logging.Logger("shop")
+
+        @app.handler
+        def function(message):
+            logger.addHandler(laneway._app.LogHandler(app._session))
+            logger.warning("late by %d s", 3)
+            logger.critical("gone")
+        self.assertEqual(call(app).logs, [("warn", "shop: late by 3 s"), ("error", "shop: gone")])
+
+    def test_a_null_has_no_json(self):
+        def function(message):
+            self.assertIsNone(message.value)
+            self.assertEqual(message.text, "")
+            with self.assertRaises(ValueError):
+                message.json()
+        self.assertEqual(call(app_of(function)).verdict, "ok")
+
+
+class Registering(unittest.TestCase):
+    def test_a_handler_is_chosen_by_name_or_else_the_one_without(self):
+        app = laneway.App()
+        app.handler("a")(lambda message: "a")
+        app.handler(lambda message: "any")
+        self.assertEqual(app.choose("a").name, "a")
+        self.assertIsNone(app.choose("b").name)
+
+    def test_wrong_registrations_are_refused(self):
+        app = laneway.App()
+        app.handler("a")(lambda message: None)
+        with self.assertRaisesRegex(ValueError, "already"):
+            app.handler("a")(lambda message: None)
+
+        async def function(message):
+            pass
+        with self.assertRaisesRegex(ValueError, "threads"):
+            app.handler("b", threads=2)(function)
+
+    def test_durations_are_checked_where_they_are_given(self):
+        for value, wanted in ((5, "5000ms"), (0.25, "250ms"), ("5s", "5000ms"), ("1m30s", "90000ms"),
+                              ("1.5s", "1500ms"), (datetime.timedelta(minutes=2), "120000ms"),
+                              (0, "0ms")):
+            self.assertEqual(duration_text(value), wanted)
+        for value in ("5", "", "s", "5 s", -1, float("nan"), float("inf"), 400 * 86400, "-5s"):
+            with self.assertRaises(ValueError, msg=repr(value)):
+                laneway.Retry(delay=value)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service on a broker in memory, for tests of handler programs: build/tests/support/memory_run.
+
+Configurations are taken as they are printed; only the address is changed, and what a test asks for,
+each of which must find its place.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build"))
+RUN = BUILD / "tests" / "support" / "memory_run"
+KAFKA = 'main: { url: "kafka://localhost:9092" }'
+MEMORY = 'main: { url: "memory:test", properties: { mode: individual } }'
+
+
+def need(*tools):
+    """Ends the test as one that cannot be tried when a tool is missing."""
+    for tool in tools:
+        if not shutil.which(tool):
+            print(f"{tool} is not installed (tools/setup installs it)", file=sys.stderr)
+            sys.exit(77)
+
+
+def environment():
+    """With the clients where programs look for packages."""
+    modules = pathlib.Path(tempfile.mkdtemp(prefix="laneway-modules-"))
+    (modules / "laneway").symlink_to(ROOT / "clients" / "node")
+    return {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "NODE_PATH": str(modules)}
+
+
+def changed(text, changes):
+    for old, new in changes.items():
+        if old not in text:
+            raise AssertionError(f"there is no {old!r} to change")
+        text = text.replace(old, new)
+    return text
+
+
+def run(folder, config, group, topics, messages, changes=None):
+    """Runs the configuration in `folder` until all is acknowledged: (what was published, log)."""
+    text = changed((folder / config).read_text(), {KAFKA: MEMORY, **(changes or {})})
+    path = folder / f"memory-{config}"
+    path.write_text(text)
+    done = subprocess.run([RUN, "test", group, path, *topics], env=environment(),
+                          input="".join(json.dumps(message) + "\n" for message in messages),
+                          capture_output=True, text=True, timeout=280)
+    if done.returncode != 0:
+        raise AssertionError(f"exit status {done.returncode}\n{done.stderr[-8000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def copy_of(folder):
+    """A copy that a test may write into; the caller removes it."""
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="laneway-example-"))
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    return copy
+
+
+def values(published, topic):
+    return sorted(message["value"] for message in published if message["topic"] == topic)
+
+
+def expect(what, got, wanted):
+    if got != wanted:
+        raise AssertionError(f"{what}: {got!r}, not {wanted!r}")
