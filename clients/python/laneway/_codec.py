@@ -144,55 +144,64 @@ class Frames:
     name = "frames"
 
     def __init__(self) -> None:
-        self._data = bytearray()
-        self._need = LENGTH_BYTES
+        self._parts: List[bytes] = []
+        self._held = 0
+        self._need = LENGTH_BYTES  # so many bytes must be held before there is anything to do
 
     def feed(self, data: bytes) -> List[Fields]:
         """Takes what was read and gives the requests that are whole."""
-        held = self._data
-        held += data
         requests: List[Fields] = []
-        at = 0
-        if len(held) < self._need:
-            return requests
-        with memoryview(held) as view:
-            while True:
-                fields, size = self._take(view[at:])
-                if fields is None:
-                    break
-                requests.append(fields)
-                at += size
-        self._need = size
-        del held[:at]
+        self._held += len(data)
+        if self._parts or self._held < self._need:
+            self._parts.append(data)
+            if self._held < self._need:
+                return requests
+            data = b"".join(self._parts)
+            self._parts = []
+        at = self._take_all(data, requests)
+        if at < len(data):
+            self._parts.append(data[at:])
+        self._held = len(data) - at
         return requests
 
     def has_rest(self) -> bool:
-        return bool(self._data)
+        return self._held > 0
+
+    def _take_all(self, data: bytes, requests: List[Fields]) -> int:
+        """Appends the whole requests; gives where the first that is not whole begins."""
+        at, held = 0, len(data)
+        while True:
+            begin = at + LENGTH_BYTES
+            if begin > held:
+                self._need = LENGTH_BYTES
+                return at
+            end = begin + int.from_bytes(data[at:begin], "big")
+            if end - begin > HEADER_BYTES_MAX:
+                raise ProtocolError("what the service wrote is not the frames protocol")
+            if end > held:
+                self._need = end - at
+                return at
+            fields = self._read_header(data[begin:end])
+            key_bytes, value_bytes = fields.get("key_len"), fields.get("value_len")
+            body, end = end, end + (key_bytes or 0) + (value_bytes or 0)
+            if end > held:
+                self._need = end - at
+                return at
+            if key_bytes is not None:
+                fields["key"] = data[body:body + key_bytes]
+                body += key_bytes
+            if value_bytes is not None:
+                fields["value"] = data[body:end]
+            requests.append(fields)
+            at = end
 
     @staticmethod
-    def _take(view: memoryview) -> Tuple[Optional[Fields], int]:
-        """(a request, its size), or (None, what must be there before there can be one)."""
-        if len(view) < LENGTH_BYTES:
-            return None, LENGTH_BYTES
-        at = LENGTH_BYTES + int.from_bytes(view[:LENGTH_BYTES], "big")
-        if at > LENGTH_BYTES + HEADER_BYTES_MAX:
-            raise ProtocolError("what the service wrote is not the frames protocol")
-        if len(view) < at:
-            return None, at
+    def _read_header(header: bytes) -> Fields:
         try:
-            fields: Fields = json.loads(view[LENGTH_BYTES:at].tobytes())
+            fields: Fields = _read(header.decode())[0]
+            return fields
         except ValueError as why:
             raise ProtocolError(f"the header of a frame is wrong: {why}") from why
-        key_bytes, value_bytes = fields.get("key_len"), fields.get("value_len")
-        size = at + (key_bytes or 0) + (value_bytes or 0)
-        if len(view) < size:
-            return None, size
-        if key_bytes is not None:
-            fields["key"] = bytes(view[at:at + key_bytes])
-            at += key_bytes
-        if value_bytes is not None:
-            fields["value"] = bytes(view[at:at + value_bytes])
-        return fields, size
 
     @staticmethod
     def say(header: Fields) -> bytes:

@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ._codec import Fields, ProtocolError
+from ._message import Message
 from ._session import Input, Session
 from ._writer import Guard
 
@@ -102,7 +103,7 @@ class Asynchronous:
         self._session = session
         self._source = source
         self._writer = session.writer
-        self._tasks: Set["asyncio.Task[None]"] = set()
+        self._tasks: Dict[int, "asyncio.Task[None]"] = {}
         self._has_flush = False
         self._loop: asyncio.AbstractEventLoop
         self._ended: "asyncio.Future[None]"
@@ -114,10 +115,19 @@ class Asynchronous:
         ready()
         self._start(requests)
         await self._read_all()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        self._flush()
+        await self._finish()
         await app.call_hooks(app.stop_hooks)
+
+    async def run_these(self, requests: List[Fields]) -> None:
+        """Nothing is read, and nobody is greeted."""
+        self._loop = asyncio.get_running_loop()
+        self._start(requests)
+        await self._finish()
+
+    async def _finish(self) -> None:
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+        self._flush()
 
     async def _read_all(self) -> None:
         if not stat.S_ISREG(os.fstat(self._source.fd).st_mode):
@@ -143,13 +153,20 @@ class Asynchronous:
             self._start(requests)
 
     def _start(self, requests: List[Fields]) -> None:
+        create_task = self._loop.create_task
         for fields in requests:
-            task = self._loop.create_task(self._one(fields))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[fields["id"]] = create_task(self._one(fields))
 
     async def _one(self, fields: Fields) -> None:
-        self._writer.queue.append(await self._session.run_async(fields))
+        session = self._session
+        message = Message(fields, session)
+        try:
+            answer = session.done(message, await session.handler.function(message))
+        except (Exception, asyncio.CancelledError) as why:  # the task is ours: it ends here
+            answer = session.failed(message, why)
+        message.is_answered = True
+        del self._tasks[fields["id"]]
+        self._writer.queue.append(answer)
         if not self._has_flush:
             self._has_flush = True
             self._loop.call_soon(self._flush)

@@ -6,7 +6,6 @@ so that neither a print nor a child process can disturb the conversation.
 """
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import traceback
@@ -56,15 +55,6 @@ class Session:
                     return self._ok_text(fields["id"], reply)
             return self.done(message, reply)
         except Exception as why:
-            return self.failed(message, why)
-        finally:
-            message.is_answered = True
-
-    async def run_async(self, fields: Fields) -> bytes:
-        message = Message(fields, self)
-        try:
-            return self.done(message, await self.handler.function(message))
-        except (Exception, asyncio.CancelledError) as why:  # the task is ours: it ends here
             return self.failed(message, why)
         finally:
             message.is_answered = True

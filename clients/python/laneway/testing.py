@@ -23,7 +23,8 @@ from typing import (Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optio
 from ._app import App
 from ._codec import Fields, Frames, Lines
 from ._message import _encode_json, split
-from ._session import Session
+from ._run import Asynchronous
+from ._session import Input, Session
 
 Payload = Union[str, bytes, Dict[Any, Any], List[Any], None]
 HeaderValues = Union[str, bytes, None, Sequence[Union[str, bytes, None]]]
@@ -66,6 +67,9 @@ class _Recorder:
         self.queue: Deque[bytes] = deque()
         self.said: List[bytes] = []
 
+    def flush(self) -> None:
+        """What was answered stays in the queue."""
+
     def now(self, data: bytes, unless: Optional[Callable[[], bool]] = None) -> None:
         if unless is None or not unless():
             self.said.append(data)
@@ -88,7 +92,8 @@ def call(app: App, value: Payload = None, *, handler: Optional[str] = None,
     try:
         (request,) = codec.feed(_request(protocol, value, key, headers, fields))
         if session.handler.is_async:
-            answer = asyncio.run(session.run_async(request))
+            asyncio.run(Asynchronous(session, Input(-1)).run_these([request]))
+            answer = recorder.queue.popleft()
         else:
             answer = session.run(request)
     finally:
