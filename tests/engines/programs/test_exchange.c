@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_vectors.c: the vectors of tests/data/protocol, which the tests of the clients read too:
- * what is written for a message, byte for byte, and what an answer is taken for, field by field.
- * Each vector is named in a failure, and how many there are is checked, so none is passed over.
+ * test_exchange.c: the vectors of requests.json and answers.json, which the clients' tests read,
+ * too: what is written for a message, byte for byte, and what an answer is taken for, field by
+ * field. Each is named in a failure, and how many there are is checked: none is passed over.
  */
 #include "tests/support/test.h"
 
