@@ -84,11 +84,11 @@ if(LANEWAY_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Executables export what is LW_API: handlers in shared objects find it there.
+set(LW_EXPORTS ON)
 # librdkafka starts its threads by C11 calls, which a thread sanitizer does not see: every
 # executable of that build carries its own, exported.
 set(LW_TSAN_SHIM "")
-set(LW_EXPORTS OFF)
 if(LANEWAY_SANITIZE MATCHES "thread")
     set(LW_TSAN_SHIM ${PROJECT_SOURCE_DIR}/tests/support/c11_threads_shim.c)
-    set(LW_EXPORTS ON)
 endif()

@@ -61,6 +61,26 @@ function(lw_set_test name label timeout_s)
                          SKIP_RETURN_CODE 77 ENVIRONMENT "${LW_TEST_ENV}")
 endfunction()
 
+# Handlers in shared objects: tests/plugins/X.c is build/tests/plugins/X.so. `absent` is the library
+# that `needs_absent` does not find.
+file(GLOB plugin_sources CONFIGURE_DEPENDS ${LW_TESTS}/plugins/*.c)
+add_custom_target(test_plugins)
+foreach(source IN LISTS plugin_sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_library(plugin_${name} MODULE ${source})
+    set_target_properties(plugin_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SKIP_BUILD_RPATH ON
+                          LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/plugins)
+    target_link_libraries(plugin_${name} PRIVATE lw_test_compile)
+    add_dependencies(test_plugins plugin_${name})
+endforeach()
+add_library(plugin_library_absent SHARED ${LW_TESTS}/plugins/library/absent.c)
+set_target_properties(plugin_library_absent PROPERTIES OUTPUT_NAME laneway_absent
+                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/plugins/library)
+target_link_libraries(plugin_library_absent PRIVATE lw_test_compile)
+target_link_libraries(plugin_needs_absent PRIVATE plugin_library_absent)
+target_sources(plugin_obey PRIVATE ${LW_TESTS}/engines/obey.c)
+target_link_libraries(plugin_obey PRIVATE Threads::Threads)
+
 function(lw_add_unit_test source area libraries)
     file(RELATIVE_PATH path ${LW_TESTS} ${source})
     string(REGEX REPLACE "\\.c$" "" path ${path})
@@ -79,6 +99,12 @@ function(lw_add_unit_test source area libraries)
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
+    if(path MATCHES "plugin|oom_api")
+        add_dependencies(${target} test_plugins)
+        # What the plug-ins use and the test itself may not.
+        target_link_options(${target} PRIVATE LINKER:-u,lw_delivery_finish,-u,lw_delivery_reply
+                            LINKER:-u,lw_delivery_topic)
+    endif()
     add_test(NAME ${label}.${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     lw_set_test(${label}.${name} ${label} 300)
     set_property(GLOBAL APPEND PROPERTY lw_${label}_targets ${target})

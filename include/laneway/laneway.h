@@ -345,6 +345,11 @@ struct lw_subscription_options {
     uint32_t workers;           /* 0: min(concurrency, CPUs) */
     uint32_t window;            /* 1: messages that one worker may hold */
     int64_t start_timeout_ms;   /* 10,000 */
+    /* In place of a function or program: a shared object with a handler (laneway/handler.h). */
+    const char *plugin;
+    const char *symbol; /* NULL: "lw_handler" */
+    const struct lw_property *plugin_options;
+    size_t plugin_option_count;
 
     struct lw_retry_options retry;
     enum lw_on_error on_error;

@@ -7,14 +7,13 @@
  * once per turn; an engine hands a finished task to `lw_engine_done` (loop thread) or
  * lw_delivery_finish (any thread). `struct lw_host` is what both see of the world.
  *
- * This header may change between minor versions; LW_PLUGIN_ABI names its state.
+ * Brokers and engines are linked in; this header may change between minor versions. Handlers that
+ * are loaded from shared objects have a header of their own, handler.h.
  */
 #ifndef LANEWAY_PLUGIN_H
 #define LANEWAY_PLUGIN_H
 
 #include <laneway/laneway.h>
-
-#define LW_PLUGIN_ABI 1
 
 struct lw_host;
 struct lw_broker;
@@ -353,15 +352,5 @@ struct lw_engine {
 
 /* Reports a finished task from the loop thread. `delivery`'s outcome is filled. */
 LW_API void lw_engine_done(struct lw_engine *engine, struct lw_delivery *delivery);
-
-/* -- Handler plug-ins ---------------------------------------------------------------------------- */
-
-struct lw_plugin {
-    uint32_t abi; /* LW_PLUGIN_ABI */
-    const char *name;
-    void *(*init)(const char *arguments);
-    lw_handler_fn handle;
-    void (*fini)(void *user);
-};
 
 #endif

@@ -275,9 +275,15 @@ static const struct lw_catalogue_entry entries[] = {
       "or of another type, or a quota that is exceeded.",
       "The message holds the broker's code and words; where waiting helps, Laneway tries "
       "again." },
-    { "E0601", "a handler cannot be loaded",
-      "What the handler names could not be found or has the wrong form.",
-      "Check name and version." },
+    { "E0601", "a plug-in cannot be loaded",
+      "The shared object that a handler names is not there, may not be read, is no shared "
+      "object "
+      "for this machine, or uses a function or library that is nowhere to be found. Nothing "
+      "was "
+      "started and no message was received.",
+      "The message names the cause. A relative path begins at the folder of the configuration; "
+      "`ldd FILE` shows which libraries are found; functions of Laneway are found only in a "
+      "program that exports them." },
     { "E0602", "a handler cannot start",
       "The program ended, or did not answer, before its first message. The pipeline waits and "
       "the program is started again with growing pauses; no message is charged.",
@@ -293,6 +299,21 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0606", "a handler cannot run like this",
       "Handler and engine do not fit, or what the engine needs is missing.",
       "The message says what is needed." },
+    { "E0607", "a plug-in has no such handler",
+      "The shared object was loaded, but it exports no handler under that name: there is no "
+      "such "
+      "symbol, it is a function or a variable of another kind, or the handler has no function.",
+      "Export it with LW_HANDLER(NAME) of laneway/handler.h, and name it by `symbol` unless it "
+      "is "
+      "called lw_handler." },
+    { "E0608", "a plug-in was built for another version",
+      "The number of the interface that the plug-in was built for is not that of this Laneway. "
+      "None of its functions was called.",
+      "Build the plug-in again with the headers of the Laneway that loads it." },
+    { "E0609", "a plug-in refused to start",
+      "Its open function said that it cannot work, in the words of the message. Nothing was "
+      "started and no message was received.",
+      "Look at what the message names, usually one of the handler's `options`." },
     { "E0610", "a handler got too few threads",
       "The system did not let Laneway start as many threads as the handler asks for.",
       "Lower `threads`, or raise the limit of the system." },

@@ -93,7 +93,8 @@ struct lw_config_source {
     size_t set_count;
     /* By kind of broker; NULL: what its client knows is not checked. */
     const struct lw_config_client *clients[LW_CONFIG_BROKER_KINDS];
-    bool resolve_programs; /* an absent program is an error here, not at its start */
+    /* A program or plug-in that is not there is an error here, not at its start. */
+    bool resolve_programs;
 };
 
 /* -- What comes out -------------------------------------------------------------------------- */
@@ -128,7 +129,12 @@ struct lw_config_broker {
     const struct lw_node *node;
 };
 
-enum lw_config_handler_kind { LW_CONFIG_PROGRAM, LW_CONFIG_BUILTIN, LW_CONFIG_FUNCTION };
+enum lw_config_handler_kind {
+    LW_CONFIG_PROGRAM,
+    LW_CONFIG_BUILTIN,
+    LW_CONFIG_FUNCTION,
+    LW_CONFIG_PLUGIN
+};
 
 enum lw_config_builtin {
     LW_BUILTIN_NOOP,

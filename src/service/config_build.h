@@ -21,6 +21,8 @@ struct lw_config_build {
 void lw_config_build_service(struct lw_config_build *build);
 void lw_config_build_brokers(struct lw_config_build *build);
 void lw_config_build_handlers(struct lw_config_build *build);
+/* The file of a handler in a shared object (config_plugin.c). */
+void lw_config_build_plugin(struct lw_config_build *build, struct lw_config_handler *handler);
 void lw_config_build_pipelines(struct lw_config_build *build);
 
 /* Checks the address; `auth` and `tls` become properties (config_pulsar.c). */

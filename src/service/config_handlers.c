@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: what is run (a program, a built-in, a function of the embedding program) and which
- * engine runs it. Keys that would change nothing for that kind are said aloud.
+ * Handlers: what is run (a program, a plug-in, a built-in, a function of the embedding program)
+ * and which engine runs it. Keys that would change nothing for that kind are said aloud.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,16 @@
 #include "service/config_env.h"
 #include "service/config_file.h"
 #include "service/config_rows.h"
+#include "service/handler_fit.h"
 #include "service/options.h"
 
-enum { SHOWN_BYTES_MAX = 80, KIND_COUNT = 3 };
+enum { SHOWN_BYTES_MAX = 80, HELP_BYTES_MAX = 256, KIND_COUNT = 4 };
 
 static const char *const kind_keys[KIND_COUNT] = {
     [LW_CONFIG_PROGRAM] = "program",
     [LW_CONFIG_BUILTIN] = "builtin",
     [LW_CONFIG_FUNCTION] = "function",
+    [LW_CONFIG_PLUGIN] = "plugin",
 };
 
 /* What follows the name of a built-in. */
@@ -92,7 +94,7 @@ read_builtin(struct lw_config_build *build, struct lw_config_handler *handler)
 static bool
 names_later_kind(const struct lw_node *node)
 {
-    return lw_node_child(node, "http") || lw_node_child(node, "plugin");
+    return lw_node_child(node, "http") != NULL;
 }
 
 /* Finds the one kind that is given; false after reporting none or several. */
@@ -111,7 +113,8 @@ find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
     if (count == 0 && !names_later_kind(handler->node)) {
         struct lw_diagnostic *item = lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_ERROR, "E0107", lw_node_name_place(handler->node),
-            "handlers.%s needs \"program\", \"builtin\" or \"function\"", handler->name);
+            "handlers.%s needs \"program\", \"plugin\", \"builtin\" or \"function\"",
+            handler->name);
         lw_diagnostic_help(item, "such as program: [python3, handler.py]");
     }
     if (count > 1) {
@@ -120,20 +123,36 @@ find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
             "handlers.%s has both \"%s\" and \"%s\"", handler->name, given[0]->key,
             given[1]->key);
         lw_diagnostic_show(item, lw_node_name_place(given[0]));
-        lw_diagnostic_help(item, "a handler is one of program, builtin and function");
+        lw_diagnostic_help(item, "a handler is one of program, plugin, builtin and function");
     }
     return count == 1 && !given[0]->is_bad;
 }
 
+static enum lw_handler_form
+form_of(const struct lw_config_handler *handler)
+{
+    switch (handler->kind) {
+    case LW_CONFIG_PROGRAM:
+        return LW_FORM_PROGRAM;
+    case LW_CONFIG_PLUGIN:
+        return LW_FORM_PLUGIN;
+    case LW_CONFIG_BUILTIN:
+    case LW_CONFIG_FUNCTION:
+        break;
+    }
+    return LW_FORM_FUNCTION;
+}
+
+/* NULL when the engine can run it; else what can, perhaps written into `help`. */
 static const char *
-engine_fault(const struct lw_config_handler *handler, const struct builtin *builtin)
+engine_fault(const struct lw_config_handler *handler, const struct builtin *builtin,
+             char help[HELP_BYTES_MAX])
 {
     enum lw_engine_kind engine = handler->run.engine;
-    if (handler->kind == LW_CONFIG_PROGRAM) {
-        return engine == LW_ENGINE_PROGRAMS ? NULL : "a program runs on engine: programs";
-    }
-    if (engine == LW_ENGINE_PROGRAMS) {
-        return "engine: programs runs programs only; use threads or loop";
+    enum lw_handler_form form = form_of(handler);
+    if (!lw_handler_fits(engine, form)) {
+        lw_handler_fit_help(form, help, HELP_BYTES_MAX);
+        return help;
     }
     if (builtin && builtin->is_loop_only && engine != LW_ENGINE_LOOP) {
         return "io waits without blocking, on engine: loop; sleep is its like for threads";
@@ -162,7 +181,8 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
         handler->run.engine = default_engine(handler, builtin);
         return;
     }
-    const char *fault = engine_fault(handler, builtin);
+    char help[HELP_BYTES_MAX];
+    const char *fault = engine_fault(handler, builtin, help);
     if (fault) {
         char shown[SHOWN_BYTES_MAX];
         struct lw_diagnostic *item = lw_diagnostics_add(
@@ -186,6 +206,15 @@ warn_useless(struct lw_config_build *build, const struct lw_config_handler *hand
             lw_diagnostics_add(
                 build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
                 "\"%s\" has no effect: handlers.%s is not a program", node->key, handler->name);
+        }
+    }
+    static const char *const plugin_keys[] = { "symbol", "options" };
+    for (size_t i = 0; i < sizeof(plugin_keys) / sizeof(plugin_keys[0]); i++) {
+        const struct lw_node *node = lw_node_child(handler->node, plugin_keys[i]);
+        if (node && handler->kind != LW_CONFIG_PLUGIN) {
+            lw_diagnostics_add(
+                build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
+                "\"%s\" has no effect: handlers.%s is not a plug-in", node->key, handler->name);
         }
     }
     const struct lw_node *threads = lw_node_child(handler->node, "threads");
@@ -258,6 +287,8 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
     warn_useless(build, handler);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         place_program(build, handler);
+    } else if (handler->kind == LW_CONFIG_PLUGIN) {
+        lw_config_build_plugin(build, handler);
     }
 }
 

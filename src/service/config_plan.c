@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "service/handler_fit.h"
 #include "service/options.h"
 
 enum { CELL_BYTES_MAX = 320, MEASURE_BYTES_MAX = 64, SHOWN_BYTES_MAX = 80 };
@@ -183,14 +184,26 @@ print_program(const struct lw_config_handler *handler, struct lw_text *out)
 }
 
 static void
+print_plugin(const struct lw_config_handler *handler, struct lw_text *out)
+{
+    const struct lw_node *node = lw_node_child(handler->node, "plugin");
+    lw_text_format(out, "plug-in %s", node && node->is_secret ? "***" : handler->run.plugin);
+    if (handler->run.symbol) {
+        lw_text_format(out, " (%s)", handler->run.symbol);
+    }
+    lw_text_format(out, " on %s", lw_engine_kind_name(handler->run.engine));
+}
+
+static void
 print_handler(const struct lw_config_handler *handler, struct lw_text *out)
 {
-    static const char *const engines[] = { [LW_ENGINE_LOOP] = "loop",
-                                           [LW_ENGINE_THREADS] = "threads",
-                                           [LW_ENGINE_PROGRAMS] = "programs" };
     lw_text_format(out, "handler %s: ", handler->name);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         print_program(handler, out);
+        return;
+    }
+    if (handler->kind == LW_CONFIG_PLUGIN) {
+        print_plugin(handler, out);
         return;
     }
     bool is_builtin = handler->kind == LW_CONFIG_BUILTIN;
@@ -198,7 +211,8 @@ print_handler(const struct lw_config_handler *handler, struct lw_text *out)
                                                is_builtin ? "builtin" : "function");
     const char *name = is_builtin ? handler->builtin_text : handler->function;
     lw_text_format(out, "%s %s on %s", is_builtin ? "built-in" : "function",
-                   node && node->is_secret ? "***" : name, engines[handler->run.engine]);
+                   node && node->is_secret ? "***" : name,
+                   lw_engine_kind_name(handler->run.engine));
 }
 
 static void

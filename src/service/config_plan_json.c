@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "service/handler_fit.h"
 #include "service/options.h"
 
 static void
@@ -86,18 +87,18 @@ put_program(const struct lw_config_handler *handler, struct lw_json *json)
 static void
 put_handler(const struct lw_config_handler *handler, struct lw_json *json)
 {
-    static const char *const engines[] = { [LW_ENGINE_LOOP] = "loop",
-                                           [LW_ENGINE_THREADS] = "threads",
-                                           [LW_ENGINE_PROGRAMS] = "programs" };
     lw_json_key(json, "handler");
     lw_json_object(json);
     put_text(json, "name", handler->name);
-    put_text(json, "engine", engines[handler->run.engine]);
+    put_text(json, "engine", lw_engine_kind_name(handler->run.engine));
     put_int(json, "timeout_ms", handler->run.timeout_ms);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         put_program(handler, json);
     } else if (handler->kind == LW_CONFIG_BUILTIN) {
         put_text(json, "builtin", masked(handler->node, "builtin", handler->builtin_text));
+    } else if (handler->kind == LW_CONFIG_PLUGIN) {
+        put_text(json, "plugin", masked(handler->node, "plugin", handler->run.plugin));
+        put_text(json, "symbol", handler->run.symbol ? handler->run.symbol : "lw_handler");
     } else {
         put_text(json, "function", masked(handler->node, "function", handler->function));
     }

@@ -189,7 +189,6 @@ const struct lw_option lw_config_handler_rows[] = {
       .doc = "Name of a C function that the embedding program binds." },
     LATER("http", "Handlers behind HTTP."),
     LATER("connections", "Handlers behind HTTP."),
-    LATER("plugin", "Handlers in shared objects."),
     LATER("exit_codes", "Exit codes of protocol once."),
     LATER("batch", "Several messages in one call."),
     { 0 }
@@ -339,7 +338,7 @@ static const struct lw_option root_rows[] = {
       .type = LW_OPTION_MAP,
       .rows = lw_config_handler_rows,
       .is_required = true,
-      .doc = "What is run for a message: one of program, builtin, function." },
+      .doc = "What is run for a message: one of program, plugin, builtin, function." },
     { .name = "pipelines",
       .type = LW_OPTION_MAP,
       .rows = lw_pipeline_rows,

@@ -486,6 +486,21 @@ const struct lw_option lw_handler_rows[] = {
       .min = 1,
       .max = YEAR_MS,
       .doc = "Time for a program's first answer." },
+    { .name = "plugin",
+      .type = LW_OPTION_TEXT,
+      SUBSCRIPTION(plugin),
+      .doc = "Shared object with the handler (laneway/handler.h); relative to this file." },
+    { .name = "symbol",
+      .type = LW_OPTION_TEXT,
+      SUBSCRIPTION(symbol),
+      .initial_note = "lw_handler",
+      .doc = "Name of the handler in its plugin." },
+    { .name = "options",
+      .type = LW_OPTION_PROPERTIES,
+      .offset = offsetof(struct lw_subscription_options, plugin_options),
+      .size = sizeof(void *),
+      .count_offset = offsetof(struct lw_subscription_options, plugin_option_count),
+      .doc = "Handed to the plugin when it is opened; it says what it understands." },
     { 0 }
 };
 

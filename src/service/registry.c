@@ -14,10 +14,12 @@
 #include "base/error.h"
 #include "brokers/memory/broker.h"
 #include "engines/builtin.h"
+#include "engines/common/plugin_file.h"
 #include "engines/loop.h"
 #include "engines/programs/engine.h"
 #include "engines/threads.h"
 #include "service/address_help.h"
+#include "service/handler_fit.h"
 #include "service/service.h"
 #if LW_WITH_KAFKA
 #include "brokers/kafka/broker.h"
@@ -154,20 +156,6 @@ lw_registry_clients(struct lw_config_source *source)
 
 /* -- Engines ----------------------------------------------------------------------------------- */
 
-static const char *
-engine_name(enum lw_engine_kind kind)
-{
-    switch (kind) {
-    case LW_ENGINE_LOOP:
-        return "loop";
-    case LW_ENGINE_THREADS:
-        return "threads";
-    case LW_ENGINE_PROGRAMS:
-        return "programs";
-    }
-    return "?";
-}
-
 static enum lw_status
 refuse(const char *name, const char *what, const char *help, struct lw_error *ret_error)
 {
@@ -177,34 +165,50 @@ refuse(const char *name, const char *what, const char *help, struct lw_error *re
     return status;
 }
 
+static enum lw_status
+refuse_form(const char *name, enum lw_engine_kind engine, enum lw_handler_form form,
+            struct lw_error *ret_error)
+{
+    char what[128];
+    char help[256];
+    (void)snprintf(what, sizeof what, "engine %s cannot run %s", lw_engine_kind_name(engine),
+                   lw_handler_form_name(form));
+    lw_handler_fit_help(form, help, sizeof help);
+    return refuse(name, what, help, ret_error);
+}
+
+static enum lw_handler_form
+form_of(const struct lw_subscription_options *options)
+{
+    return options->plugin          ? LW_FORM_PLUGIN
+           : options->program       ? LW_FORM_PROGRAM
+           : options->handler_async ? LW_FORM_ASYNC
+                                    : LW_FORM_FUNCTION;
+}
+
 /* Exactly what the engine can run is given. */
 static enum lw_status
 check_handler(const char *name, const struct lw_subscription_options *options,
               struct lw_error *ret_error)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
-                (options->program != NULL);
+                (options->program != NULL) + (options->plugin != NULL);
     if (count == 0) {
-        return refuse(name, "there is no function and no program to run",
-                      "set handler, handler_async or program", ret_error);
+        return refuse(name, "there is no function, program or plug-in to run",
+                      "set handler, handler_async, program or plugin", ret_error);
     }
     if (count > 1) {
-        return refuse(name, "more than one of handler, handler_async and program is set",
+        return refuse(name,
+                      "more than one of handler, handler_async, program and plugin is set",
                       "keep the one that its engine runs", ret_error);
     }
-    bool is_program = options->engine == LW_ENGINE_PROGRAMS;
-    if (is_program != (options->program != NULL)) {
-        return refuse(name,
-                      is_program ? "engine programs cannot run a function"
-                                 : "only engine programs can run a program",
-                      "use engine loop or threads for functions, programs for programs",
-                      ret_error);
+    if (!lw_engine_kind_name(options->engine)) {
+        return refuse(name, "there is no such engine",
+                      "engine is one of the LW_ENGINE_... constants", ret_error);
     }
-    if (options->engine == LW_ENGINE_THREADS && options->handler_async) {
-        return refuse(name, "engine threads cannot run an asynchronous function",
-                      "use engine loop, or a function that returns its verdict", ret_error);
-    }
-    return LW_STATUS_OK;
+    return lw_handler_fits(options->engine, form_of(options))
+               ? LW_STATUS_OK
+               : refuse_form(name, options->engine, form_of(options), ret_error);
 }
 
 /* What 0 stands for: as many as can run at once. */
@@ -240,6 +244,63 @@ resolve_builtin(struct lw_dispatcher *dispatcher, const struct lw_config_handler
     options->handler = is_async ? NULL : builtin->handler;
     options->handler_async = is_async ? builtin->handler_async : NULL;
     options->user = builtin->user;
+    return LW_STATUS_OK;
+}
+
+static void
+destroy_plugin(void *object)
+{
+    lw_plugin_file_close(object);
+    lw_free(object);
+}
+
+static enum lw_status
+open_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+            struct lw_plugin_file *file, struct lw_error *ret_error)
+{
+    const struct lw_subscription_options *options = request->options;
+    struct lw_handler_setup setup = {
+        .size = sizeof setup,
+        .service = dispatcher->name,
+        .handler = request->name,
+        .engine = options->engine,
+        .options = options->plugin_options,
+        .option_count = options->plugin_option_count,
+        .dispatcher = dispatcher,
+    };
+    if (!file->table.handle && !lw_handler_fits(options->engine, LW_FORM_PLUGIN_ASYNC)) {
+        return refuse_form(request->name, options->engine, LW_FORM_PLUGIN_ASYNC, ret_error);
+    }
+    return lw_plugin_file_open(file, &setup, ret_error);
+}
+
+/*
+ * Loads the plug-in and opens it; its functions take the place of its name. It is closed with the
+ * service, after the engine: an instance per handler.
+ */
+static enum lw_status
+resolve_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+               struct lw_subscription_options *options, struct lw_error *ret_error)
+{
+    struct lw_plugin_file *file = lw_alloc(sizeof *file);
+    if (!file || !lw_service_keep(lw_service_of(dispatcher), destroy_plugin, file)) {
+        lw_free(file);
+        return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
+    }
+    enum lw_status status = lw_plugin_file_load(request->name, options->plugin, options->symbol,
+                                                file, ret_error);
+    if (status == LW_STATUS_OK) {
+        status = open_plugin(dispatcher, request, file, ret_error);
+    }
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    bool is_async = !file->table.handle ||
+                    (file->table.handle_async && options->engine == LW_ENGINE_LOOP);
+    options->handler = is_async ? NULL : file->table.handle;
+    options->handler_async = is_async ? file->table.handle_async : NULL;
+    options->user = file->user;
+    options->plugin = NULL;
     return LW_STATUS_OK;
 }
 
@@ -333,6 +394,9 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
     if (status == LW_STATUS_OK) {
         status = check_handler(request->name, &run, ret_error);
     }
+    if (status == LW_STATUS_OK && run.plugin) {
+        status = resolve_plugin(dispatcher, request, &run, ret_error);
+    }
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -341,7 +405,8 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
                  : create_functions(dispatcher, request->name, &run, ret_engine);
     if (status != LW_STATUS_OK) {
         return lw_error_set(ret_error, status, "", "handler \"%s\": cannot make engine %s: %s",
-                            request->name, engine_name(run.engine), lw_status_name(status));
+                            request->name, lw_engine_kind_name(run.engine),
+                            lw_status_name(status));
     }
     return LW_STATUS_OK;
 }

@@ -21,6 +21,15 @@ struct engine_kit {
         can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */
 };
 
+enum { CONFORMANCE_COMMAND_MAX = 256, CONFORMANCE_HOLD_LOOK_MS = 2 };
+
+/* The message's text as a command; payloads that are none are "echo". */
+void
+conformance_read(const struct lw_delivery *delivery, char command[CONFORMANCE_COMMAND_MAX]);
+/* True for `wait` and `hold`. */
+bool conformance_takes_time(const char *command);
+/* Does what takes no time. */
+enum lw_verdict conformance_obey(struct lw_delivery *delivery, const char *command);
 /* Obey as a blocking handler, and as an asynchronous one (user: the world). */
 enum lw_verdict conformance_handle(struct lw_delivery *delivery, void *user);
 void conformance_handle_async(struct lw_delivery *delivery, void *user);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * obey.c: the C handlers of the conformance suite. They do what the message's text says: at once,
- * blocking, or asynchronously by timers of the loop. tests/engines/data/obey.py is the same as a
- * program.
+ * obey.c: the blocking C handler of the conformance suite, of public functions only, so that
+ * tests/plugins/obey.c can carry it in a shared object. It does what the message's text says.
+ * obey_async.c is the same on timers of the loop, tests/engines/data/obey.py as a program.
  */
 #include "tests/engines/conformance.h"
 
@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "base/host.h"
-
-enum { HOLD_LOOK_MS = 2, COMMAND_BYTES_MAX = 256 };
-
-struct waiting {
-    struct lw_timer timer;
-    struct lw_delivery *delivery;
-    struct world *world;
-    const char *rest; /* NULL: holds */
-    char command[COMMAND_BYTES_MAX];
-};
 
 static const char *
 after(const char *command, const char *word)
@@ -49,8 +37,8 @@ publish(struct lw_delivery *delivery, const char *rest)
     return lw_delivery_publish(delivery, &output) == LW_STATUS_OK ? LW_OK : LW_ERROR;
 }
 
-static enum lw_verdict
-obey(struct lw_delivery *delivery, const char *command)
+enum lw_verdict
+conformance_obey(struct lw_delivery *delivery, const char *command)
 {
     const char *rest = NULL;
     char *end = NULL;
@@ -81,11 +69,12 @@ obey(struct lw_delivery *delivery, const char *command)
     return lw_delivery_error(delivery, -1, "unknown command");
 }
 
-static void
-copy_command(const struct lw_delivery *delivery, char command[COMMAND_BYTES_MAX])
+void
+conformance_read(const struct lw_delivery *delivery, char command[CONFORMANCE_COMMAND_MAX])
 {
     struct lw_bytes value = lw_delivery_value(delivery);
-    size_t size = value.size < COMMAND_BYTES_MAX - 1 ? value.size : COMMAND_BYTES_MAX - 1;
+    size_t size = value.size < CONFORMANCE_COMMAND_MAX - 1 ? value.size
+                                                           : CONFORMANCE_COMMAND_MAX - 1;
     if (value.data) {
         memcpy(command, value.data, size);
     }
@@ -93,6 +82,12 @@ copy_command(const struct lw_delivery *delivery, char command[COMMAND_BYTES_MAX]
     if (!value.data || (size > 0 && command[0] < ' ') || size == 0) {
         memcpy(command, "echo", sizeof "echo"); /* payloads that are no command come back */
     }
+}
+
+bool
+conformance_takes_time(const char *command)
+{
+    return after(command, "wait ") || strcmp(command, "hold") == 0;
 }
 
 static void
@@ -105,60 +100,20 @@ sleep_ms(long ms)
 enum lw_verdict
 conformance_handle(struct lw_delivery *delivery, void *user)
 {
-    char command[COMMAND_BYTES_MAX];
+    char command[CONFORMANCE_COMMAND_MAX];
     (void)user;
-    copy_command(delivery, command);
+    conformance_read(delivery, command);
     const char *rest = after(command, "wait ");
     if (rest) {
         char *end = NULL;
         sleep_ms(strtol(rest, &end, 10));
-        return obey(delivery, end + 1);
+        return conformance_obey(delivery, end + 1);
     }
     while (strcmp(command, "hold") == 0) {
-        sleep_ms(HOLD_LOOK_MS);
+        sleep_ms(CONFORMANCE_HOLD_LOOK_MS);
         if (lw_delivery_is_cancelled(delivery)) {
             return lw_delivery_drop(delivery, "held");
         }
     }
-    return obey(delivery, command);
-}
-
-static void
-on_waited(struct lw_timer *timer, uint64_t now)
-{
-    struct waiting *waiting = LW_CONTAINER(timer, struct waiting, timer);
-    struct lw_delivery *delivery = waiting->delivery;
-    if (!waiting->rest && !lw_delivery_is_cancelled(delivery)) {
-        lw_timers_arm(&waiting->world->host->timers, timer, now + HOLD_LOOK_MS * LW_MS);
-        return;
-    }
-    enum lw_verdict verdict = waiting->rest ? obey(delivery, waiting->rest)
-                                            : lw_delivery_drop(delivery, "held");
-    free(waiting);
-    lw_delivery_finish(delivery, verdict);
-}
-
-void
-conformance_handle_async(struct lw_delivery *delivery, void *user)
-{
-    char command[COMMAND_BYTES_MAX];
-    copy_command(delivery, command);
-    const char *rest = after(command, "wait ");
-    if (!rest && strcmp(command, "hold") != 0) {
-        lw_delivery_finish(delivery, obey(delivery, command));
-        return;
-    }
-    struct waiting *waiting = calloc(1, sizeof *waiting);
-    waiting->world = user;
-    waiting->delivery = delivery;
-    lw_timer_init(&waiting->timer, on_waited);
-    memcpy(waiting->command, command, sizeof command);
-    long ms = HOLD_LOOK_MS;
-    if (rest) {
-        char *end = NULL;
-        ms = strtol(waiting->command + strlen("wait "), &end, 10);
-        waiting->rest = end + 1;
-    }
-    lw_timers_arm(&waiting->world->host->timers, &waiting->timer,
-                  waiting->world->host->now + (uint64_t)ms * LW_MS);
+    return conformance_obey(delivery, command);
 }

@@ -56,6 +56,14 @@ fill(struct world *world, struct lw_error *error)
     if (status == LW_STATUS_OK) {
         status = lw_dispatcher_subscribe(world->dispatcher, &options, error);
     }
+    if (status == LW_STATUS_OK) {
+        options.topic = "other";
+        options.engine = LW_ENGINE_THREADS;
+        options.threads = 1;
+        options.handler = NULL;
+        options.plugin = LW_BINARY_DIR "/tests/plugins/journal.so";
+        status = lw_dispatcher_subscribe(world->dispatcher, &options, error);
+    }
     return status;
 }
 

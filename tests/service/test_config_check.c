@@ -357,13 +357,14 @@ handlers_are_one_thing_on_a_fitting_engine(void **state)
 {
     (void)state;
     with_handler("", "timeout: 1s",
-                 "error[E0107]: handlers.h needs \"program\", \"builtin\" or \"function\"\n");
+                 "error[E0107]: handlers.h needs \"program\", \"plugin\", \"builtin\" or "
+                 "\"function\"\n");
     with_handler("", "builtin: echo, program: [x]",
                  "error[E0311]: handlers.h has both \"program\" and \"builtin\"\n");
     with_handler("", "program: [x], engine: threads",
                  "error[E0311]: engine \"threads\" cannot run handlers.h\n");
     with_handler("", "function: f, engine: programs",
-                 "help: engine: programs runs programs only; use threads or loop\n");
+                 "help: a function that returns its verdict runs on engine loop or threads\n");
     with_handler("", "builtin: 'sleep:5ms', engine: loop",
                  "help: this one blocks and needs engine: threads");
     with_handler("", "builtin: 'sleep:5'",

@@ -6,11 +6,11 @@ check=$(cd "$(dirname "$0")/../.." && pwd)/tools/check-layers
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root"/{include/laneway,src/{base,core,policy,dispatcher,service,cli}}
-mkdir -p "$root"/src/{engines/programs,brokers/kafka,brokers/memory,brokers/pulsar/wire}
+mkdir -p "$root"/src/{engines/common,engines/programs,brokers/kafka,brokers/memory,brokers/pulsar/wire}
 touch "$root"/include/laneway/laneway.h "$root"/src/base/{text,list}.h "$root"/src/core/lane.h
 touch "$root"/src/service/api.h "$root"/src/dispatcher/dispatcher.h
 touch "$root"/src/brokers/memory/topic.h "$root"/src/brokers/names.h
-touch "$root"/src/engines/loop.{c,h} "$root"/src/brokers/pulsar/wire/frame.h
+touch "$root"/src/engines/loop.{c,h} "$root"/src/engines/common/file.{c,h} "$root"/src/brokers/pulsar/wire/frame.h
 
 put()
 {
@@ -28,6 +28,7 @@ expect()
 
 put core/lane.c '"core/lane.h"' '"base/text.h"' '<laneway/laneway.h>' '<stdio.h>'
 put service/api.c '"brokers/memory/topic.h"' '"dispatcher/dispatcher.h"'
+put engines/programs/b.c '"engines/common/file.h"'
 put brokers/kafka/client.c '"brokers/names.h"' '"core/lane.h"'
 "$check" --root "$root"
 put base/text.c '"core/lane.h"' && expect 'base must not include core' base/text.c

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The documents agree with what is there: every configuration in them is accepted by `laneway check`
-# (one without `version` is laid over a small one), every Python handler in them answers, every file,
-# test, command and error code that they name exists, and every link leads somewhere.
+# (one without `version` is laid over a small one), every Python handler in them answers, every
+# plug-in compiles and loads, every file, test, command and error code that they name exists, and
+# every link leads somewhere.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [ -x "$LANEWAY" ] || { echo "the command is not built" >&2 && exit 77; }
@@ -64,6 +65,15 @@ def check_handler(page, file):
         fault(page, f"{file.name} answers {answers[1:]}")
 
 
+def check_plugin(page, file):
+    counts["handlers"] += 1
+    done = subprocess.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+                           f"-I{root}/include", "-o", file.with_suffix(".so"), file],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        fault(page, f"{file.name} does not compile:\n{done.stderr}")
+
+
 def check_blocks(page, text):
     """A block under a line "`NAME`:" is that file."""
     folder = work / page.stem
@@ -73,6 +83,10 @@ def check_blocks(page, text):
     for name, body in handlers:
         (folder / name).write_text(body)
         check_handler(page, folder / name)
+    for name, kind, body in blocks:
+        if kind == "c" and name:
+            (folder / name).write_text(body)
+            check_plugin(page, folder / name)
     for name, kind, body in blocks:
         if kind == "yaml":
             check_config(page, folder, name or "config.yaml", body)
