@@ -9,7 +9,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,19 +18,14 @@ KAFKA = 'main: { url: "kafka://localhost:9092" }'
 MEMORY = 'main: { url: "memory:test", properties: { mode: individual } }'
 
 
-def need(*tools):
-    """Ends the test as one that cannot be tried when a tool is missing."""
-    for tool in tools:
-        if not shutil.which(tool):
-            print(f"{tool} is not installed (tools/setup installs it)", file=sys.stderr)
-            sys.exit(77)
-
-
-def environment():
-    """With the clients where programs look for packages."""
-    modules = pathlib.Path(tempfile.mkdtemp(prefix="laneway-modules-"))
-    (modules / "laneway").symlink_to(ROOT / "clients" / "node")
-    return {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "NODE_PATH": str(modules)}
+def install_clients(folder):
+    """Puts the Node client where its programs look for it; gives the environment for Python's."""
+    modules = folder / "node_modules"
+    modules.mkdir(exist_ok=True)
+    if not (modules / "laneway").exists():
+        (modules / "laneway").symlink_to(ROOT / "clients" / "node")
+    return {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"),
+            "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def changed(text, changes):
@@ -47,7 +41,7 @@ def run(folder, config, group, topics, messages, changes=None):
     text = changed((folder / config).read_text(), {KAFKA: MEMORY, **(changes or {})})
     path = folder / f"memory-{config}"
     path.write_text(text)
-    done = subprocess.run([RUN, "test", group, path, *topics], env=environment(),
+    done = subprocess.run([RUN, "test", group, path, *topics], env=install_clients(folder),
                           input="".join(json.dumps(message) + "\n" for message in messages),
                           capture_output=True, text=True, timeout=280)
     if done.returncode != 0:
