@@ -1,111 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl by its multi interface. The few constants below are part of its binary interface; its
- * headers are not needed to build.
+ * libcurl by its multi interface, on the host's loop. One easy handle for each request: tokens are
+ * fetched seldom.
  */
 #include "base/fetch.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/curl.h"
 
-enum {
-    OPT_WRITEDATA = 10001,
-    OPT_URL = 10002,
-    OPT_ERRORBUFFER = 10010,
-    OPT_HTTPHEADER = 10023,
-    OPT_CUSTOMREQUEST = 10036,
-    OPT_SSL_VERIFYPEER = 64,
-    OPT_SSL_VERIFYHOST = 81,
-    OPT_SSLCERT = 10025,
-    OPT_CAINFO = 10065,
-    OPT_SSLKEY = 10087,
-    OPT_NOSIGNAL = 99,
-    OPT_HTTPAUTH = 107,
-    OPT_TIMEOUT_MS = 155,
-    OPT_COPYPOSTFIELDS = 10165,
-    OPT_USERNAME = 10173,
-    OPT_PASSWORD = 10174,
-    OPT_PROTOCOLS_STR = 10318,
-    OPT_WRITEFUNCTION = 20011,
-    MOPT_SOCKETFUNCTION = 20001,
-    MOPT_SOCKETDATA = 10002,
-    MOPT_TIMERFUNCTION = 20004,
-    MOPT_TIMERDATA = 10005,
-    INFO_RESPONSE_CODE = 0x200002,
-    POLL_REMOVE = 4,
-    SOCKET_TIMEOUT = -1,
-    AUTH_BASIC = 1,
-    TIMEOUT_MS = 10000
-};
-
-struct curl_message {
-    int kind;
-    void *easy;
-    union {
-        void *data;
-        int result;
-    } is;
-};
-
-struct lw_fetch_library {
-    void *handle;
-    void *(*easy_init)(void);
-    void (*easy_cleanup)(void *easy);
-    int (*easy_setopt)(void *easy, int option, ...);
-    int (*easy_getinfo)(void *easy, int info, ...);
-    void *(*slist_append)(void *list, const char *line);
-    void (*slist_free_all)(void *list);
-    void *(*multi_init)(void);
-    int (*multi_cleanup)(void *multi);
-    int (*multi_setopt)(void *multi, int option, ...);
-    int (*multi_add_handle)(void *multi, void *easy);
-    int (*multi_remove_handle)(void *multi, void *easy);
-    int (*multi_socket_action)(void *multi, int fd, int events, int *running);
-    struct curl_message *(*multi_info_read)(void *multi, int *left);
-};
-
-/* -- Loading --------------------------------------------------------------------------------------- */
-
-static bool
-find_symbol(void *handle, const char *name, void *ret_function)
-{
-    void *symbol = dlsym(handle, name);
-    memcpy(ret_function, &symbol, sizeof symbol); /* an object pointer to a function's */
-    return symbol != NULL;
-}
-
-static bool
-find_all(struct lw_fetch_library *curl)
-{
-    void *handle = curl->handle;
-    return find_symbol(handle, "curl_easy_init", &curl->easy_init) &&
-           find_symbol(handle, "curl_easy_cleanup", &curl->easy_cleanup) &&
-           find_symbol(handle, "curl_easy_setopt", &curl->easy_setopt) &&
-           find_symbol(handle, "curl_easy_getinfo", &curl->easy_getinfo) &&
-           find_symbol(handle, "curl_slist_append", &curl->slist_append) &&
-           find_symbol(handle, "curl_slist_free_all", &curl->slist_free_all) &&
-           find_symbol(handle, "curl_multi_init", &curl->multi_init) &&
-           find_symbol(handle, "curl_multi_cleanup", &curl->multi_cleanup) &&
-           find_symbol(handle, "curl_multi_setopt", &curl->multi_setopt) &&
-           find_symbol(handle, "curl_multi_add_handle", &curl->multi_add_handle) &&
-           find_symbol(handle, "curl_multi_remove_handle", &curl->multi_remove_handle) &&
-           find_symbol(handle, "curl_multi_socket_action", &curl->multi_socket_action) &&
-           find_symbol(handle, "curl_multi_info_read", &curl->multi_info_read);
-}
-
-static bool
-load(struct lw_fetch_library *curl)
-{
-    static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so" };
-    for (size_t i = 0; !curl->handle && i < sizeof names / sizeof *names; i++) {
-        curl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    }
-    return curl->handle && find_all(curl);
-}
+enum { TIMEOUT_MS = 10000 };
 
 /* -- The host's loop for libcurl ------------------------------------------------------------------ */
 
@@ -157,7 +64,7 @@ on_socket_wanted(void *easy, int fd, int what, void *user, void *socket_user)
     if (socket) {
         drop_socket(fetch, socket);
     }
-    socket = what == POLL_REMOVE ? NULL : find_socket(fetch, -1);
+    socket = what == LW_CURL_POLL_REMOVE ? NULL : find_socket(fetch, -1);
     if (socket) {
         socket->fd = fd;
         socket->watch = fetch->host->ops->watch(fetch->host, fd, what & 3, on_socket_ready,
@@ -184,7 +91,7 @@ static void
 on_timer_due(struct lw_timer *timer, uint64_t now)
 {
     (void)now;
-    act(LW_CONTAINER(timer, struct lw_fetch, timer), SOCKET_TIMEOUT, 0);
+    act(LW_CONTAINER(timer, struct lw_fetch, timer), LW_CURL_SOCKET_TIMEOUT, 0);
 }
 
 static size_t
@@ -218,7 +125,7 @@ static void
 finish(struct lw_fetch *fetch)
 {
     int left = 0;
-    struct curl_message *message = fetch->library->multi_info_read(fetch->multi, &left);
+    struct lw_curl_message *message = fetch->library->multi_info_read(fetch->multi, &left);
     if (!message) {
         return;
     }
@@ -226,7 +133,7 @@ finish(struct lw_fetch *fetch)
     int result = message->is.result;
     struct lw_fetch_answer answer = { .data = fetch->answer.data ? fetch->answer.data : "",
                                       .size = fetch->answer.size };
-    (void)fetch->library->easy_getinfo(fetch->easy, INFO_RESPONSE_CODE, &answer.code);
+    (void)fetch->library->easy_getinfo(fetch->easy, LW_CURLINFO_RESPONSE_CODE, &answer.code);
     if (result != 0) {
         answer.failure = fetch->error[0] ? fetch->error : "the request failed";
     } else if (answer.code != 200) {
@@ -268,7 +175,7 @@ set_headers(struct lw_fetch *fetch, const struct lw_fetch_request *request)
         fetch->headers = list;
     }
     return !fetch->headers ||
-           fetch->library->easy_setopt(fetch->easy, OPT_HTTPHEADER, fetch->headers) == 0;
+           fetch->library->easy_setopt(fetch->easy, LW_CURLOPT_HTTPHEADER, fetch->headers) == 0;
 }
 
 static bool
@@ -277,32 +184,33 @@ set_trust(struct lw_fetch *fetch, const struct lw_fetch_request *request)
     int (*set)(void *, int, ...) = fetch->library->easy_setopt;
     bool any_host = request->allows_any_certificate || request->allows_any_host;
     return (!request->allows_any_certificate ||
-            set(fetch->easy, OPT_SSL_VERIFYPEER, 0L) == 0) &&
-           (!any_host || set(fetch->easy, OPT_SSL_VERIFYHOST, 0L) == 0);
+            set(fetch->easy, LW_CURLOPT_SSL_VERIFYPEER, 0L) == 0) &&
+           (!any_host || set(fetch->easy, LW_CURLOPT_SSL_VERIFYHOST, 0L) == 0);
 }
 
 static bool
 set_options(struct lw_fetch *fetch, const struct lw_fetch_request *request)
 {
-    struct lw_fetch_library *curl = fetch->library;
+    struct lw_curl *curl = fetch->library;
     long timeout_ms = request->timeout_ms > 0 ? (long)request->timeout_ms : (long)TIMEOUT_MS;
     fetch->error[0] = '\0';
-    (void)curl->easy_setopt(fetch->easy, OPT_PROTOCOLS_STR, "http,https"); /* since 7.85 */
-    return set_text(fetch, OPT_URL, request->url) &&
-           set_text(fetch, OPT_COPYPOSTFIELDS, request->form) &&
-           set_text(fetch, OPT_USERNAME, request->username) &&
-           set_text(fetch, OPT_PASSWORD, request->password) &&
-           set_text(fetch, OPT_CAINFO, request->ca_file) &&
-           set_text(fetch, OPT_SSLCERT, request->certificate_file) &&
-           set_text(fetch, OPT_SSLKEY, request->key_file) &&
-           set_text(fetch, OPT_CUSTOMREQUEST, request->method) && set_headers(fetch, request) &&
-           set_trust(fetch, request) &&
-           curl->easy_setopt(fetch->easy, OPT_HTTPAUTH, (long)AUTH_BASIC) == 0 &&
-           curl->easy_setopt(fetch->easy, OPT_NOSIGNAL, 1L) == 0 &&
-           curl->easy_setopt(fetch->easy, OPT_TIMEOUT_MS, timeout_ms) == 0 &&
-           curl->easy_setopt(fetch->easy, OPT_ERRORBUFFER, fetch->error) == 0 &&
-           curl->easy_setopt(fetch->easy, OPT_WRITEFUNCTION, on_data) == 0 &&
-           curl->easy_setopt(fetch->easy, OPT_WRITEDATA, fetch) == 0;
+    (void)curl->easy_setopt(fetch->easy, LW_CURLOPT_PROTOCOLS_STR,
+                            "http,https"); /* since 7.85 */
+    return set_text(fetch, LW_CURLOPT_URL, request->url) &&
+           set_text(fetch, LW_CURLOPT_COPYPOSTFIELDS, request->form) &&
+           set_text(fetch, LW_CURLOPT_USERNAME, request->username) &&
+           set_text(fetch, LW_CURLOPT_PASSWORD, request->password) &&
+           set_text(fetch, LW_CURLOPT_CAINFO, request->ca_file) &&
+           set_text(fetch, LW_CURLOPT_SSLCERT, request->certificate_file) &&
+           set_text(fetch, LW_CURLOPT_SSLKEY, request->key_file) &&
+           set_text(fetch, LW_CURLOPT_CUSTOMREQUEST, request->method) &&
+           set_headers(fetch, request) && set_trust(fetch, request) &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_HTTPAUTH, (long)LW_CURLAUTH_BASIC) == 0 &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_NOSIGNAL, 1L) == 0 &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_TIMEOUT_MS, timeout_ms) == 0 &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_ERRORBUFFER, fetch->error) == 0 &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_WRITEFUNCTION, on_data) == 0 &&
+           curl->easy_setopt(fetch->easy, LW_CURLOPT_WRITEDATA, fetch) == 0;
 }
 
 static bool
@@ -314,16 +222,17 @@ open_multi(struct lw_fetch *fetch)
     if (!fetch->library) {
         fetch->library = lw_alloc(sizeof *fetch->library);
     }
-    struct lw_fetch_library *curl = fetch->library;
-    if (!curl || !load(curl)) {
+    struct lw_curl *curl = fetch->library;
+    if (!curl || !lw_curl_load(curl)) {
         return false;
     }
     fetch->multi = curl->multi_init();
     return fetch->multi &&
-           curl->multi_setopt(fetch->multi, MOPT_SOCKETFUNCTION, on_socket_wanted) == 0 &&
-           curl->multi_setopt(fetch->multi, MOPT_SOCKETDATA, fetch) == 0 &&
-           curl->multi_setopt(fetch->multi, MOPT_TIMERFUNCTION, on_timer_wanted) == 0 &&
-           curl->multi_setopt(fetch->multi, MOPT_TIMERDATA, fetch) == 0;
+           curl->multi_setopt(fetch->multi, LW_CURLMOPT_SOCKETFUNCTION, on_socket_wanted) ==
+               0 &&
+           curl->multi_setopt(fetch->multi, LW_CURLMOPT_SOCKETDATA, fetch) == 0 &&
+           curl->multi_setopt(fetch->multi, LW_CURLMOPT_TIMERFUNCTION, on_timer_wanted) == 0 &&
+           curl->multi_setopt(fetch->multi, LW_CURLMOPT_TIMERDATA, fetch) == 0;
 }
 
 static void
@@ -402,8 +311,8 @@ lw_fetch_deinit(struct lw_fetch *fetch)
     }
     lw_timers_disarm(&fetch->host->timers, &fetch->timer);
     lw_deferred_cancel(&fetch->deferred);
-    if (fetch->library && fetch->library->handle) {
-        (void)dlclose(fetch->library->handle);
+    if (fetch->library) {
+        lw_curl_unload(fetch->library);
     }
     lw_free(fetch->library);
     lw_text_deinit(&fetch->answer);

@@ -43,7 +43,7 @@ typedef void (*lw_fetch_fn)(const struct lw_fetch_answer *answer, void *user);
 
 struct lw_fetch {
     struct lw_host *host;
-    struct lw_fetch_library *library; /* NULL until first used */
+    struct lw_curl *library; /* NULL until first used */
     void *multi;
     void *easy;    /* the request under way, or NULL */
     void *headers; /* its own */
