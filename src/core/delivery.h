@@ -70,14 +70,25 @@ struct lw_stored_output {
     int64_t delay_ms;
 };
 
+/*
+ * Since when an engine puts a message off without a charge. The outcome's memory outlives its
+ * message, so this says whose it is.
+ */
+struct lw_hold {
+    uint64_t generation;
+    int64_t position;
+    uint64_t since; /* ns; 0 never */
+};
+
 /* What a handler said beside the verdict; made on first use, kept with the delivery's memory. */
 struct lw_outcome {
     char reason[LW_REASON_MAX + 1];
     int code; /* with LW_ERROR: the error class */
     bool has_code;
-    int signal;        /* that killed the worker, 0 none */
-    int64_t delay_ms;  /* with LW_RETRY: -1 the configured backoff */
-    bool is_uncharged; /* this attempt does not count */
+    int signal;          /* that killed the worker, 0 none */
+    int64_t delay_ms;    /* with LW_RETRY: -1 the configured backoff */
+    bool is_uncharged;   /* this attempt does not count; with LW_RETRY, again after delay_ms */
+    struct lw_hold hold; /* outlives a clear */
     struct lw_text bytes;
     struct lw_stored_output *outputs;
     uint32_t output_count;

@@ -300,6 +300,20 @@ lw_dispatcher_on_timer(struct lw_timer *timer, uint64_t now)
     }
 }
 
+/* The run did not count: back to the head of its lane, or put off for a time. */
+static void
+take_uncharged(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    bool is_put_off = delivery->verdict == LW_RETRY && delivery->outcome->delay_ms > 0;
+    if (is_put_off && dispatcher->phase < LW_PHASE_LEAVING) {
+        lw_delivery_move(delivery, LW_STATE_RUNNING, LW_STATE_JUDGED);
+        park(dispatcher, delivery, delivery->outcome->delay_ms);
+        return;
+    }
+    lw_delivery_set_state(delivery, LW_STATE_QUEUED);
+    lw_scheduler_requeue(&dispatcher->scheduler, delivery);
+}
+
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */
 void
 lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
@@ -317,8 +331,7 @@ lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *str
     }
     if (__builtin_expect(delivery->outcome && delivery->outcome->is_uncharged, 0)) {
         delivery->attempt--;
-        lw_delivery_set_state(delivery, LW_STATE_QUEUED);
-        lw_scheduler_requeue(&dispatcher->scheduler, delivery);
+        take_uncharged(dispatcher, delivery);
         return;
     }
     lw_delivery_move(delivery, LW_STATE_RUNNING, LW_STATE_JUDGED);

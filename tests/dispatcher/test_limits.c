@@ -381,6 +381,32 @@ an_uncharged_run_goes_back_to_the_head_of_its_lane(void **state)
     world_deinit(&world);
 }
 
+static void
+an_uncharged_retry_holds_its_lane_for_its_delay(void **state)
+{
+    struct world world;
+    (void)state;
+    struct lw_subscription_options options = world_options("orders", 1);
+    world_begin_one(&world, 2, &options);
+    world_send(&world, "orders", 0, "k", 2);
+    world_turn(&world);
+    for (int i = 0; i < 10; i++) {
+        struct lw_outcome *outcome = lw_delivery_outcome(world.running[0]);
+        outcome->is_uncharged = true;
+        outcome->delay_ms = 1000;
+        world_finish(&world, 0, LW_RETRY);
+        world_pass(&world, 900);
+        assert_int_equal(world.running_count, 0);
+        world_pass(&world, 200);
+        assert_string_equal(world_name(&world, 0), "orders/0/0");
+        assert_int_equal(lw_delivery_attempt(world.running[0]), 1);
+    }
+    world_finish_all(&world);
+    world_pass(&world, 200);
+    assert_int_equal(world_committed(&world, "orders", 0), 2);
+    world_deinit(&world);
+}
+
 int
 main(void)
 {
@@ -400,6 +426,7 @@ main(void)
         cmocka_unit_test(a_full_engine_is_not_chosen_for_and_goes_on_when_it_has_room),
         cmocka_unit_test(an_engine_that_is_down_stops_the_intake_and_charges_nobody),
         cmocka_unit_test(an_uncharged_run_goes_back_to_the_head_of_its_lane),
+        cmocka_unit_test(an_uncharged_retry_holds_its_lane_for_its_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
