@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Libraries that are linked. libcurl is not among them: it is loaded at run time when a token
-# must be fetched, since linking it costs milliseconds of every start.
+# must be fetched or a handler is behind HTTP, since linking it costs milliseconds of every start.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 

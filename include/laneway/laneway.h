@@ -212,7 +212,7 @@ enum lw_log_level { LW_LOG_ERROR, LW_LOG_WARN, LW_LOG_INFO, LW_LOG_DEBUG, LW_LOG
 typedef void (*lw_log_fn)(enum lw_log_level level, const char *event, const char *text,
                           const char *fields, void *user);
 
-enum lw_engine_kind { LW_ENGINE_LOOP, LW_ENGINE_THREADS, LW_ENGINE_PROGRAMS };
+enum lw_engine_kind { LW_ENGINE_LOOP, LW_ENGINE_THREADS, LW_ENGINE_PROGRAMS, LW_ENGINE_HTTP };
 enum lw_ordering {
     LW_ORDERING_DEFAULT,
     LW_ORDERING_KEY,
@@ -317,6 +317,34 @@ struct lw_property {
     const char *value;
 };
 
+enum lw_http_method { LW_HTTP_METHOD_POST, LW_HTTP_METHOD_PUT, LW_HTTP_METHOD_PATCH };
+enum lw_http_version {
+    LW_HTTP_VERSION_AUTO, /* 2 over TLS where the service offers it, else 1.1 */
+    LW_HTTP_VERSION_1_1,
+    LW_HTTP_VERSION_2 /* as auto over TLS; 2 from the first byte without */
+};
+
+/* LW_ENGINE_HTTP: the handler is a service, asked once for each message. */
+struct lw_http_options {
+    size_t size;
+    const char *url; /* required: http://HOST[:PORT]/PATH or https://... */
+    enum lw_http_method method;
+    enum lw_http_version version;
+    const struct lw_property *headers; /* sent with every request */
+    size_t header_count;
+    uint32_t connections;         /* 0: concurrency; requests at once */
+    int64_t connect_timeout_ms;   /* 10,000 */
+    int64_t max_hold_ms;          /* 600,000: so long 429 and 503 are charged to nobody */
+    uint64_t answer_bytes_max;    /* 1 MiB */
+    const char *token;            /* bearer token: itself, file:PATH (read anew), env:NAME */
+    const char *trust_file;       /* PEM; NULL: the system's authorities */
+    const char *certificate_file; /* PEM, of our own */
+    const char *key_file;
+    bool allows_insecure;    /* false; true: no certificate is checked */
+    bool validates_hostname; /* true */
+    const char *proxy;       /* NULL: none, whatever the environment says */
+};
+
 struct lw_subscription_options {
     size_t size;
     const char *broker;       /* required, a name given to lw_dispatcher_connect */
@@ -338,13 +366,14 @@ struct lw_subscription_options {
     lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
     void *user;
-    uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
-    int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */
-    const char *const *program; /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
-    const char *directory;      /* the program's working directory; NULL: ours */
-    uint32_t workers;           /* 0: min(concurrency, CPUs) */
-    uint32_t window;            /* 1: messages that one worker may hold */
-    int64_t start_timeout_ms;   /* 10,000 */
+    uint32_t threads;                   /* LW_ENGINE_THREADS: 0 = concurrency */
+    int64_t timeout_ms;                 /* 30,000 for one attempt; 0 none */
+    const char *const *program;         /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
+    const char *directory;              /* the program's working directory; NULL: ours */
+    uint32_t workers;                   /* 0: min(concurrency, CPUs) */
+    uint32_t window;                    /* 1: messages that one worker may hold */
+    int64_t start_timeout_ms;           /* 10,000 */
+    const struct lw_http_options *http; /* LW_ENGINE_HTTP */
     /* In place of a function or program: a shared object with a handler (laneway/handler.h). */
     const char *plugin;
     const char *symbol; /* NULL: "lw_handler" */
@@ -365,6 +394,7 @@ struct lw_subscription_options {
 
 LW_API void lw_dispatcher_options_init(struct lw_dispatcher_options *options);
 LW_API void lw_subscription_options_init(struct lw_subscription_options *options);
+LW_API void lw_http_options_init(struct lw_http_options *options);
 
 /* Creates a dispatcher; NULL and *ret_error on failure. The caller destroys it. */
 LW_API struct lw_dispatcher *

@@ -96,6 +96,15 @@ static const struct lw_catalogue_entry entries[] = {
       "that must match all of it. Look-around, back references and possessive quantifiers are "
       "not known.",
       "Write orders_.* or persistent://tenant/namespace/orders_.*" },
+    { "E0125", "not the address of a service",
+      "The address of a handler behind HTTP could not be understood. Credentials in it would "
+      "be "
+      "shown, and a part behind # would never be sent, so both are refused.",
+      "Write http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH." },
+    { "E0126", "a header cannot be sent",
+      "A header of `headers` is made by Laneway itself, or its name or value is none that HTTP "
+      "allows.",
+      "Correct its name, put the value on one line, or leave the header out." },
     { "E0201", "no broker of that name",
       "A pipeline names a broker that is not under `brokers`.",
       "Correct the name, or add the broker." },
@@ -162,7 +171,9 @@ static const struct lw_catalogue_entry entries[] = {
       "Two numbers exclude each other, such as a first delay above the longest.",
       "Correct one of them." },
     { "E0311", "handler and engine do not fit",
-      "A handler is one of program, builtin and function, and not every engine runs every "
+      "A handler is one of program, plugin, http, builtin and function, and not every engine "
+      "runs "
+      "every "
       "handler: programs run on engine programs; what blocks needs threads; what waits without "
       "blocking needs the loop.",
       "Leave `engine` out, or choose one that fits." },
@@ -176,6 +187,9 @@ static const struct lw_catalogue_entry entries[] = {
       "oldest "
       "unfinished message on, at once; one message alone cannot be given back with a delay.",
       "Retry in place, or through a retry topic that a shared subscription reads." },
+    { "E0314", "tls for an address without TLS",
+      "`tls` of a handler behind HTTP means nothing for http://, and would protect nothing.",
+      "Write https://, or leave `tls` out." },
     { "E0410", "the client does not know a property",
       "Properties are handed to the client library unchanged. This one it does not have, or it "
       "lacks another one that belongs to it.",
@@ -317,6 +331,23 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0610", "a handler got too few threads",
       "The system did not let Laneway start as many threads as the handler asks for.",
       "Lower `threads`, or raise the limit of the system." },
+    { "E0620", "the service of a handler cannot be reached",
+      "No connection could be made, or TLS failed. The pipeline waits; a connection is tried "
+      "after 1 s, then twice as long each time, 30 s at most. No message is charged.",
+      "Look whether the service runs and listens at the address; the message has the reason." },
+    { "E0621", "the service of a handler does not speak HTTP",
+      "What answered at the address is no HTTP, and never was. The pipeline waits as for "
+      "E0620; "
+      "no message is charged.",
+      "Check the port; write https:// if the service speaks TLS." },
+    { "E0622", "the service of a handler asked for a pause",
+      "It answered 429 or 503 with Retry-After. All its pipelines wait that long, at most "
+      "max_hold; no message is charged.",
+      "Nothing, unless it happens often; then lower `connections`." },
+    { "E0623", "the token of a handler cannot be used",
+      "The file or variable that auth.token names cannot be read, is empty, or holds something "
+      "else than a token. While the service runs, the last good token stays in force.",
+      "Correct the file; it is read again by itself." },
     { "E0701", "no memory for a partition",
       "The book of offsets of a newly assigned partition could not be made.",
       "Give the process more memory, or lower max_uncommitted." },
@@ -396,6 +427,9 @@ static const struct lw_catalogue_entry entries[] = {
       "A key_shared subscription gives all messages of a key to one member. Without ordering: "
       "key its handlers for one key still run at the same time.",
       "Write ordering: key, or ordering: none where that is meant." },
+    { "W0318", "a token goes over the network unprotected",
+      "A handler has auth.token and an address with http:// that is not this computer.",
+      "Write https:// if the service speaks TLS." },
     { "W0701", "a message is retried", "A handler asked for a retry, or failed.",
       "Nothing, unless it happens often." },
     { "W0702", "a message was dead-lettered",

@@ -133,7 +133,8 @@ enum lw_config_handler_kind {
     LW_CONFIG_PROGRAM,
     LW_CONFIG_BUILTIN,
     LW_CONFIG_FUNCTION,
-    LW_CONFIG_PLUGIN
+    LW_CONFIG_PLUGIN,
+    LW_CONFIG_HTTP
 };
 
 enum lw_config_builtin {
@@ -149,6 +150,7 @@ struct lw_config_handler {
     const char *name;
     enum lw_config_handler_kind kind;
     struct lw_subscription_options run; /* engine, threads, timeout_ms, program, ... */
+    struct lw_http_options http;        /* of LW_CONFIG_HTTP; run.http leads here */
     enum lw_config_builtin builtin;
     int64_t builtin_value;
     const char *builtin_text;      /* "sleep:5ms" */

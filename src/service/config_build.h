@@ -30,6 +30,8 @@ void lw_config_build_pulsar(struct lw_config_build *build, struct lw_config_brok
 /* consumer.type becomes a property, receiver_queue_size the option of that name. */
 void
 lw_config_build_consumer(struct lw_config_build *build, struct lw_config_pipeline *pipeline);
+/* Checks address, headers and what goes with them; sets run.http (config_http.c). */
+void lw_config_build_http(struct lw_config_build *build, struct lw_config_handler *handler);
 /* What is known of that broker; NULL: nothing. */
 const struct lw_config_client *lw_config_build_client(const struct lw_config_build *build,
                                                       const struct lw_config_broker *broker);

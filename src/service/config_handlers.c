@@ -16,13 +16,12 @@
 #include "service/handler_fit.h"
 #include "service/options.h"
 
-enum { SHOWN_BYTES_MAX = 80, HELP_BYTES_MAX = 256, KIND_COUNT = 4 };
+enum { SHOWN_BYTES_MAX = 80, HELP_BYTES_MAX = 256, KIND_COUNT = 5 };
 
 static const char *const kind_keys[KIND_COUNT] = {
-    [LW_CONFIG_PROGRAM] = "program",
-    [LW_CONFIG_BUILTIN] = "builtin",
-    [LW_CONFIG_FUNCTION] = "function",
-    [LW_CONFIG_PLUGIN] = "plugin",
+    [LW_CONFIG_PROGRAM] = "program",   [LW_CONFIG_BUILTIN] = "builtin",
+    [LW_CONFIG_FUNCTION] = "function", [LW_CONFIG_PLUGIN] = "plugin",
+    [LW_CONFIG_HTTP] = "http",
 };
 
 /* What follows the name of a built-in. */
@@ -91,12 +90,6 @@ read_builtin(struct lw_config_build *build, struct lw_config_handler *handler)
     return NULL;
 }
 
-static bool
-names_later_kind(const struct lw_node *node)
-{
-    return lw_node_child(node, "http") != NULL;
-}
-
 /* Finds the one kind that is given; false after reporting none or several. */
 static bool
 find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
@@ -110,10 +103,10 @@ find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
             given[count++] = node;
         }
     }
-    if (count == 0 && !names_later_kind(handler->node)) {
+    if (count == 0) {
         struct lw_diagnostic *item = lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_ERROR, "E0107", lw_node_name_place(handler->node),
-            "handlers.%s needs \"program\", \"plugin\", \"builtin\" or \"function\"",
+            "handlers.%s needs \"program\", \"plugin\", \"http\", \"builtin\" or \"function\"",
             handler->name);
         lw_diagnostic_help(item, "such as program: [python3, handler.py]");
     }
@@ -123,7 +116,8 @@ find_kind(struct lw_config_build *build, struct lw_config_handler *handler)
             "handlers.%s has both \"%s\" and \"%s\"", handler->name, given[0]->key,
             given[1]->key);
         lw_diagnostic_show(item, lw_node_name_place(given[0]));
-        lw_diagnostic_help(item, "a handler is one of program, plugin, builtin and function");
+        lw_diagnostic_help(item,
+                           "a handler is one of program, plugin, http, builtin and function");
     }
     return count == 1 && !given[0]->is_bad;
 }
@@ -136,6 +130,8 @@ form_of(const struct lw_config_handler *handler)
         return LW_FORM_PROGRAM;
     case LW_CONFIG_PLUGIN:
         return LW_FORM_PLUGIN;
+    case LW_CONFIG_HTTP:
+        return LW_FORM_SERVICE;
     case LW_CONFIG_BUILTIN:
     case LW_CONFIG_FUNCTION:
         break;
@@ -168,6 +164,9 @@ default_engine(const struct lw_config_handler *handler, const struct builtin *bu
 {
     if (handler->kind == LW_CONFIG_PROGRAM) {
         return LW_ENGINE_PROGRAMS;
+    }
+    if (handler->kind == LW_CONFIG_HTTP) {
+        return LW_ENGINE_HTTP;
     }
     return builtin && !builtin->is_threads_only ? LW_ENGINE_LOOP : LW_ENGINE_THREADS;
 }
@@ -215,6 +214,19 @@ warn_useless(struct lw_config_build *build, const struct lw_config_handler *hand
             lw_diagnostics_add(
                 build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
                 "\"%s\" has no effect: handlers.%s is not a plug-in", node->key, handler->name);
+        }
+    }
+    static const char *const http_keys[] = { "method",          "headers", "connections",
+                                             "http_version",    "proxy",   "connect_timeout",
+                                             "max_hold",        "auth",    "tls",
+                                             "max_answer_bytes" };
+    for (size_t i = 0; i < sizeof(http_keys) / sizeof(http_keys[0]); i++) {
+        const struct lw_node *node = lw_node_child(handler->node, http_keys[i]);
+        if (node && handler->kind != LW_CONFIG_HTTP) {
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
+                               lw_node_name_place(node),
+                               "\"%s\" has no effect: handlers.%s is not behind HTTP",
+                               node->key, handler->name);
         }
     }
     const struct lw_node *threads = lw_node_child(handler->node, "threads");
@@ -276,6 +288,7 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
     handler->name = entry->key;
     handler->node = entry;
     lw_subscription_options_init(&handler->run);
+    lw_http_options_init(&handler->http);
     lw_config_bind(entry, lw_config_handler_rows, handler, build->arena);
     if (!find_kind(build, handler)) {
         return;
@@ -289,6 +302,8 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
         place_program(build, handler);
     } else if (handler->kind == LW_CONFIG_PLUGIN) {
         lw_config_build_plugin(build, handler);
+    } else if (handler->kind == LW_CONFIG_HTTP) {
+        lw_config_build_http(build, handler);
     }
 }
 

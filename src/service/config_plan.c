@@ -195,6 +195,20 @@ print_plugin(const struct lw_config_handler *handler, struct lw_text *out)
 }
 
 static void
+print_http(const struct lw_config_handler *handler, struct lw_text *out)
+{
+    static const char *const methods[] = { [LW_HTTP_METHOD_POST] = "POST",
+                                           [LW_HTTP_METHOD_PUT] = "PUT",
+                                           [LW_HTTP_METHOD_PATCH] = "PATCH" };
+    const struct lw_node *node = lw_node_child(handler->node, "http");
+    lw_text_format(out, "%s %s", methods[handler->http.method],
+                   node && node->is_secret ? "***" : handler->http.url);
+    if (handler->http.connections > 0) {
+        lw_text_format(out, ", %u connections", handler->http.connections);
+    }
+}
+
+static void
 print_handler(const struct lw_config_handler *handler, struct lw_text *out)
 {
     lw_text_format(out, "handler %s: ", handler->name);
@@ -204,6 +218,10 @@ print_handler(const struct lw_config_handler *handler, struct lw_text *out)
     }
     if (handler->kind == LW_CONFIG_PLUGIN) {
         print_plugin(handler, out);
+        return;
+    }
+    if (handler->kind == LW_CONFIG_HTTP) {
+        print_http(handler, out);
         return;
     }
     bool is_builtin = handler->kind == LW_CONFIG_BUILTIN;

@@ -94,6 +94,9 @@ put_handler(const struct lw_config_handler *handler, struct lw_json *json)
     put_int(json, "timeout_ms", handler->run.timeout_ms);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         put_program(handler, json);
+    } else if (handler->kind == LW_CONFIG_HTTP) {
+        put_text(json, "http", masked(handler->node, "http", handler->http.url));
+        put_int(json, "connections", handler->http.connections);
     } else if (handler->kind == LW_CONFIG_BUILTIN) {
         put_text(json, "builtin", masked(handler->node, "builtin", handler->builtin_text));
     } else if (handler->kind == LW_CONFIG_PLUGIN) {

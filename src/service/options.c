@@ -428,6 +428,7 @@ static const struct lw_option_word engine_words[] = {
     { .word = "loop", .value = LW_ENGINE_LOOP },
     { .word = "threads", .value = LW_ENGINE_THREADS },
     { .word = "programs", .value = LW_ENGINE_PROGRAMS },
+    { .word = "http", .value = LW_ENGINE_HTTP },
     { .word = "processes", .is_later = true },
     { 0 }
 };
@@ -437,7 +438,7 @@ const struct lw_option lw_handler_rows[] = {
       .type = LW_OPTION_ENUM,
       SUBSCRIPTION(engine),
       .initial = "threads",
-      .initial_note = "programs for a program, else what suits the handler",
+      .initial_note = "programs for a program, http for http, else what suits the handler",
       .words = engine_words,
       .doc = "Where the handler runs." },
     { .name = "timeout",

@@ -20,6 +20,7 @@
 #include "engines/threads.h"
 #include "service/address_help.h"
 #include "service/handler_fit.h"
+#include "service/registry_http.h"
 #include "service/service.h"
 #if LW_WITH_KAFKA
 #include "brokers/kafka/broker.h"
@@ -181,6 +182,7 @@ static enum lw_handler_form
 form_of(const struct lw_subscription_options *options)
 {
     return options->plugin          ? LW_FORM_PLUGIN
+           : options->http          ? LW_FORM_SERVICE
            : options->program       ? LW_FORM_PROGRAM
            : options->handler_async ? LW_FORM_ASYNC
                                     : LW_FORM_FUNCTION;
@@ -192,15 +194,16 @@ check_handler(const char *name, const struct lw_subscription_options *options,
               struct lw_error *ret_error)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
-                (options->program != NULL) + (options->plugin != NULL);
+                (options->program != NULL) + (options->plugin != NULL) +
+                (options->http != NULL);
     if (count == 0) {
-        return refuse(name, "there is no function, program or plug-in to run",
-                      "set handler, handler_async, program or plugin", ret_error);
+        return refuse(name, "there is no function, program, plug-in or service to run",
+                      "set handler, handler_async, program, plugin or http", ret_error);
     }
     if (count > 1) {
-        return refuse(name,
-                      "more than one of handler, handler_async, program and plugin is set",
-                      "keep the one that its engine runs", ret_error);
+        return refuse(
+            name, "more than one of handler, handler_async, program, plugin and http is set",
+            "keep the one that its engine runs", ret_error);
     }
     if (!lw_engine_kind_name(options->engine)) {
         return refuse(name, "there is no such engine",
@@ -399,6 +402,10 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
     }
     if (status != LW_STATUS_OK) {
         return status;
+    }
+    if (run.engine == LW_ENGINE_HTTP) {
+        return lw_registry_http(dispatcher, request->name, &run, slots_of(dispatcher, &run),
+                                ret_engine, ret_error);
     }
     status = run.engine == LW_ENGINE_PROGRAMS
                  ? create_programs(dispatcher, request, &run, ret_engine)

@@ -357,8 +357,8 @@ handlers_are_one_thing_on_a_fitting_engine(void **state)
 {
     (void)state;
     with_handler("", "timeout: 1s",
-                 "error[E0107]: handlers.h needs \"program\", \"plugin\", \"builtin\" or "
-                 "\"function\"\n");
+                 "error[E0107]: handlers.h needs \"program\", \"plugin\", \"http\", "
+                 "\"builtin\" or \"function\"\n");
     with_handler("", "builtin: echo, program: [x]",
                  "error[E0311]: handlers.h has both \"program\" and \"builtin\"\n");
     with_handler("", "program: [x], engine: threads",

@@ -177,8 +177,8 @@ an_empty_file_needs_everything(void **state)
                 "bad.yaml: error[E0107]: the file needs \"brokers\"\n"
                 "help: brokers: Where messages come from and go to.\n"
                 "bad.yaml: error[E0107]: the file needs \"handlers\"\n"
-                "help: handlers: What is run for a message: one of program, plugin, builtin, "
-                "function.\n"
+                "help: handlers: What is run for a message: one of program, plugin, http, "
+                "builtin, function.\n"
                 "bad.yaml: error[E0107]: the file needs \"pipelines\"\n"
                 "help: pipelines: Topics, the handler for them, and what happens on failure.\n"
                 "4 errors\n");

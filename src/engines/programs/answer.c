@@ -418,3 +418,27 @@ lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_deli
                apply_reply(answer, outcome, &fault) && apply_outputs(answer, outcome, &fault);
     return is_right ? verdict : refuse(outcome, &fault);
 }
+
+bool
+lw_programs_answer_take(struct lw_bytes json, struct lw_delivery *delivery,
+                        enum lw_verdict *ret_verdict)
+{
+    json_error_t error = { .text = "" };
+    struct lw_outcome *outcome = lw_delivery_outcome(delivery);
+    struct lw_programs_answer answer = { .kind = LW_PROGRAMS_LINE_ANSWER };
+    answer.root = json.size > 0 ? json_loadb(json.data, json.size, JSON_ALLOW_NUL, &error)
+                                : NULL;
+    bool is_starved = !answer.root && json.size > 0 &&
+                      json_error_code(&error) == json_error_out_of_memory;
+    if (!outcome || is_starved) {
+        return false;
+    }
+    if (!json_is_object(answer.root) ||
+        json_object_set_new(answer.root, "id", json_integer(1)) != 0) {
+        *ret_verdict = refuse(outcome, &(struct fault){ "answer", "is not a JSON object" });
+    } else {
+        *ret_verdict = lw_programs_answer_apply(&answer, delivery);
+    }
+    lw_programs_answer_clear(&answer);
+    return true;
+}

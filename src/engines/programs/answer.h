@@ -39,6 +39,12 @@ struct lw_programs_answer {
 /* The caller clears it. Views live until then. */
 void lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_answer);
 void lw_programs_answer_clear(struct lw_programs_answer *answer);
+/*
+ * Reads and applies one answer that needs no id, for engines that know whom it answers. Something
+ * that is no answer becomes LW_ERROR with a reason. False: no memory, and nothing is known.
+ */
+bool lw_programs_answer_take(struct lw_bytes json, struct lw_delivery *delivery,
+                             enum lw_verdict *ret_verdict);
 /* Fills the delivery's outcome and returns the verdict. */
 enum lw_verdict
 lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_delivery *delivery);

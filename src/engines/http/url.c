@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The form of addresses (RFC 3986, narrowed): credentials and fragments are refused, since the
+ * one would be shown and the other is never sent. What is right here libcurl takes, too.
+ */
+#include "engines/http/url.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engines/http/request.h"
+
+enum { URL_BYTES_MAX = 8000, PORT_MAX = 65535 };
+
+static bool
+fail(const char *url, const char *at, size_t *ret_at, char *why, size_t size, const char *text)
+{
+    *ret_at = (size_t)(at - url);
+    (void)snprintf(why, size, "%s", text);
+    return false;
+}
+
+static const char *
+find_bad_byte(const char *url)
+{
+    for (; *url; url++) {
+        unsigned char c = (unsigned char)*url;
+        if (c <= ' ' || c >= 0x7f || strchr("\"<>\\^`{|}", c)) {
+            return url;
+        }
+    }
+    return NULL;
+}
+
+static bool
+is_host_byte(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c && strchr("-._~%", c));
+}
+
+/* Returns the end of the host, or NULL with *ret_bad. */
+static const char *
+skip_host(const char *host, const char *end, const char **ret_bad)
+{
+    const char *at = host;
+    if (*at == '[') {
+        const char *close = memchr(at, ']', (size_t)(end - at));
+        bool is_right = close &&
+                        strspn(at + 1, "0123456789abcdefABCDEF:.%") >= (size_t)(close - at - 1);
+        *ret_bad = host;
+        return is_right && close > at + 1 ? close + 1 : NULL;
+    }
+    while (at < end && is_host_byte(*at)) {
+        at++;
+    }
+    *ret_bad = at;
+    return at == end || *at == ':' ? at : NULL;
+}
+
+static bool
+is_port(const char *at, const char *end)
+{
+    uint32_t port = 0;
+    size_t digits = (size_t)(end - at);
+    for (const char *digit = at; digit < end; digit++) {
+        if (*digit < '0' || *digit > '9' || digits > 5) {
+            return false;
+        }
+        port = port * 10 + (uint32_t)(*digit - '0');
+    }
+    return digits > 0 && port > 0 && port <= PORT_MAX;
+}
+
+bool
+lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size)
+{
+    const char *bad = find_bad_byte(url);
+    bool is_plain = strncasecmp(url, "http://", 7) == 0;
+    if (!is_plain && strncasecmp(url, "https://", 8) != 0) {
+        return fail(url, url, ret_at, why, size, "it begins with neither http:// nor https://");
+    }
+    if (bad || strlen(url) > URL_BYTES_MAX) {
+        return fail(url, bad ? bad : url, ret_at, why, size,
+                    bad ? "it holds a blank or another byte that must be percent-encoded"
+                        : "it is longer than 8,000 bytes");
+    }
+    const char *host = url + (is_plain ? 7 : 8);
+    const char *end = host + strcspn(host, "/?#");
+    const char *at_sign = memchr(host, '@', (size_t)(end - host));
+    if (at_sign) {
+        return fail(url, host, ret_at, why, size,
+                    "credentials do not belong into an address; use auth.token or headers");
+    }
+    if (host == end || *host == ':') {
+        return fail(url, host, ret_at, why, size, "it has no host");
+    }
+    const char *after = skip_host(host, end, &bad);
+    if (!after) {
+        return fail(url, bad, ret_at, why, size, "the name of its host ends here");
+    }
+    if (after < end && (*after != ':' || !is_port(after + 1, end))) {
+        return fail(url, after + 1, ret_at, why, size, "its port is no number from 1 to 65535");
+    }
+    const char *fragment = strchr(end, '#');
+    if (fragment) {
+        return fail(url, fragment, ret_at, why, size, "a part behind # is never sent");
+    }
+    return true;
+}
+
+/* Those that a request cannot do without, and those that are made from each message. */
+static bool
+is_ours(const char *name)
+{
+    static const char *const names[] = { "content-length", "transfer-encoding", "connection",
+                                         "expect",         "upgrade",           "te",
+                                         "trailer",        "keep-alive",        "traceparent",
+                                         "tracestate" };
+    static const char *const prefixes[] = { "ce-", "x-laneway-", "x-msg-", ":" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcasecmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strncasecmp(name, prefixes[i], strlen(prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *
+lw_http_header_fault(const char *name, const char *value)
+{
+    if (is_ours(name)) {
+        return "is set by Laneway";
+    }
+    if (!lw_http_is_name(name)) {
+        return "has a name that is no token of HTTP";
+    }
+    if (!lw_http_is_value(value)) {
+        return "has a value with a control character, such as a line end";
+    }
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people write about a service: its address, and headers. Checked before anything starts,
+ * with the place of the mistake. Pure.
+ */
+#ifndef LW_ENGINES_HTTP_URL_H
+#define LW_ENGINES_HTTP_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * http://HOST[:PORT][/PATH][?QUERY], or https://. False: *ret_at is the offset of what is wrong,
+ * and `why` says it as the end of a sentence ("has no host").
+ */
+bool lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size);
+/* NULL: it may be sent with every request; else why not, as the end of a sentence. */
+const char *lw_http_header_fault(const char *name, const char *value);
+
+#endif

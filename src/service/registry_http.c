@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The http engine, made: its answers in JSON are those of programs, so the engine for programs
+ * reads them. Engines do not know of each other; this file, as the registry, knows both.
+ */
+#include "service/registry_http.h"
+
+#include "engines/http/engine.h"
+#include "engines/programs/answer.h"
+
+enum lw_status
+lw_registry_http(struct lw_dispatcher *dispatcher, const char *name,
+                 const struct lw_subscription_options *options, uint32_t slots,
+                 struct lw_engine **ret_engine, struct lw_error *ret_error)
+{
+    struct lw_http_engine_options run = {
+        .http = options->http,
+        .pipeline = options->pipeline,
+        .connections = options->http->connections ? options->http->connections : slots,
+        .timeout_ms = options->timeout_ms,
+        .read = lw_programs_answer_take,
+    };
+    return lw_http_engine_create(dispatcher->host, &dispatcher->completions, name, &run,
+                                 ret_engine, ret_error);
+}
