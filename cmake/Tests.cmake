@@ -172,6 +172,9 @@ foreach(source IN LISTS support_mains)
     set_target_properties(support_${name} PROPERTIES OUTPUT_NAME ${name} ENABLE_EXPORTS ${LW_EXPORTS}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/support)
     target_link_libraries(support_${name} PRIVATE lw_test_compile ${libraries})
+    if(name STREQUAL "memory_run") # what plug-ins of examples use
+        target_link_options(support_${name} PRIVATE LINKER:-u,lw_delivery_reply)
+    endif()
 endforeach()
 
 if(lw_cmocka_pc_FOUND)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import time
 
@@ -43,11 +44,19 @@ def digest(value):
 
 
 def cpu_bound(folder):
+    check_digests(folder, "digests.yaml")
+    subprocess.run(["cc", "-std=c17", "-O2", "-Wall", "-Werror", "-shared", "-fPIC",
+                    f"-I{memory_service.ROOT / 'include'}", "-o", "digest.so", "digest.c",
+                    "-lcrypto"], cwd=folder, check=True, timeout=280)
+    check_digests(folder, "digests-c.yaml")
+
+
+def check_digests(folder, config):
     stream = [{"topic": "documents", "value": f"document {i}"} for i in range(COUNT)]
-    published, _ = memory_service.run(folder, "digests.yaml", "digests", ["documents"], stream)
+    published, _ = memory_service.run(folder, config, "digests", ["documents"], stream)
     expect("digests", values(published, "digests"),
            sorted(digest(message["value"].encode()) for message in stream))
-    print(f"cpu-bound: {COUNT} digests")
+    print(f"cpu-bound: {COUNT} digests by {config}")
 
 
 def main():
