@@ -9,7 +9,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -137,18 +139,15 @@ refuse_loading(const struct subject *of, const char *said, struct lw_error *ret_
 static void *
 open_object(const char *path)
 {
-    char here[4096];
-    const char *full = path;
-    if (!strchr(path, '/')) {
-        size_t length = strlen(path);
-        if (length + 3 > sizeof here) {
-            return NULL;
-        }
-        memcpy(here, "./", 2);
-        memcpy(here + 2, path, length + 1);
-        full = here;
+    char here[PATH_MAX];
+    if (strchr(path, '/')) {
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     }
-    return dlopen(full, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    int length = snprintf(here, sizeof here, "./%s", path);
+    if (length < 0 || (size_t)length >= sizeof here) {
+        return NULL;
+    }
+    return dlopen(here, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 /* -- The handler -------------------------------------------------------------------------------- */
