@@ -267,6 +267,9 @@ every_bad_combination_of_engine_and_handler_is_refused(void **state)
     struct trial *trial = *state;
     static const char *const program[] = { "cat", NULL };
     struct lw_error *error = &trial->service->error;
+    struct lw_http_options http;
+    lw_http_options_init(&http);
+    http.url = "http://127.0.0.1:9/";
     for (int engine = 0; lw_engine_kind_name((enum lw_engine_kind)engine); engine++) {
         for (int form = 0; form < LW_HANDLER_FORMS; form++) {
             struct lw_subscription_options options = trial->service->options;
@@ -275,7 +278,10 @@ every_bad_combination_of_engine_and_handler_is_refused(void **state)
             options.handler = form == LW_FORM_FUNCTION ? do_nothing : NULL;
             options.handler_async = form == LW_FORM_ASYNC ? finish_at_once : NULL;
             options.program = form == LW_FORM_PROGRAM ? program : NULL;
-            options.plugin = form >= LW_FORM_PLUGIN ? PLUGIN("forms") : NULL;
+            options.http = form == LW_FORM_SERVICE ? &http : NULL;
+            options.plugin = form == LW_FORM_PLUGIN || form == LW_FORM_PLUGIN_ASYNC
+                                 ? PLUGIN("forms")
+                                 : NULL;
             options.symbol = form == LW_FORM_PLUGIN ? "blocking" : "asynchronous";
             enum lw_status status = lw_dispatcher_subscribe(dispatcher, &options, error);
             bool fits = lw_handler_fits(options.engine, (enum lw_handler_form)form);
