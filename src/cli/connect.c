@@ -205,7 +205,8 @@ is_any_absent(const struct lw_connect *connect)
 {
     for (size_t i = 0; i < connect->needs.count; i++) {
         const struct lw_need *need = &connect->needs.items[i];
-        if (lw_config_is_remote(need->broker) && need->partitions == 0) {
+        bool is_made_later = need->broker->kind == LW_CONFIG_SPOOL;
+        if (lw_config_is_remote(need->broker) && !is_made_later && need->partitions == 0) {
             return true;
         }
     }
@@ -275,7 +276,9 @@ print_topics(const struct lw_connect *connect, const struct lw_config_broker *br
             lw_text_format(out, "%d partition%s\n", need->partitions,
                            need->partitions == 1 ? "" : "s");
         } else {
-            lw_text_format(out, "%s\n", need->partitions == 0 ? "not found" : need->reason);
+            const char *absent = broker->kind == LW_CONFIG_SPOOL ? "made on first use"
+                                                                 : "not found";
+            lw_text_format(out, "%s\n", need->partitions == 0 ? absent : need->reason);
         }
     }
 }

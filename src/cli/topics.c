@@ -20,7 +20,8 @@ const struct lw_flag lw_topics_flags[] = {
     LW_ROW_PROPERTY,
     LW_ROW_ENV_FILE,
     { FLAG_ALL, "all", NULL, "also the consumed and the reply topics" },
-    { FLAG_PARTITIONS, "partitions", "N", "of topics that follow no other (8; on Pulsar 1)" },
+    { FLAG_PARTITIONS, "partitions", "N",
+      "of topics that follow no other (8; on Pulsar and spool 1)" },
     { FLAG_RETENTION, "retention", "DURATION", "of dead-letter topics; else the broker's" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long a broker may take (10s)" },
     LW_ROW_JSON,
@@ -66,7 +67,7 @@ wanted_of(const struct topics *topics, size_t index)
     if (followed > 0 && need->kind != LW_NEED_SOURCE) {
         return followed;
     }
-    int32_t usual = need->broker->kind == LW_CONFIG_PULSAR ? 1 : KAFKA_PARTITIONS;
+    int32_t usual = need->broker->kind == LW_CONFIG_KAFKA ? KAFKA_PARTITIONS : 1;
     return topics->partitions > 0 ? (int32_t)topics->partitions : usual;
 }
 

@@ -77,8 +77,8 @@ void
 lw_address_help(const char *url, char *out, size_t size)
 {
     static const char usual[] = "write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT, "
-                                "pulsar+ssl://HOST:PORT, or memory: for a broker inside this "
-                                "process";
+                                "pulsar+ssl://HOST:PORT, spool:FILE, or memory: for a broker "
+                                "inside this process";
     char scheme[SCHEME_BYTES];
     const char *rest = url ? url + strcspn(url, ":/") : NULL;
     bool is_shown = rest && rest > url && !strchr(url, '@') && strlen(url) < size / 2;

@@ -85,7 +85,7 @@ static const struct lw_catalogue_entry entries[] = {
       "Give it a value, or leave the key out." },
     { "E0122", "not a broker's address", "The url of a broker could not be understood.",
       "Write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], pulsar+ssl:// for "
-      "TLS, or memory:. Credentials do not belong into an address." },
+      "TLS, spool:FILE, or memory:. Credentials do not belong into an address." },
     { "E0123", "not a topic name of Pulsar",
       "A name is one word, tenant/namespace/topic, or persistent:// or non-persistent:// "
       "before "
@@ -236,6 +236,14 @@ static const struct lw_catalogue_entry entries[] = {
       "refused.",
       "On Kafka use the client's properties: security.protocol, sasl.mechanism, "
       "ssl.ca.location." },
+    { "E0421", "a spool has no such property",
+      "A spool has synchronous, partitions, keep, retention, retention_bytes, file_bytes_max "
+      "and "
+      "redelivery_delay; who reads it has initial_position.",
+      "Correct the spelling, or leave it out; docs/spool.md says what each does." },
+    { "E0422", "a wrong value for a property of a spool",
+      "The property exists, but not with this value.",
+      "Write a value of the kind and range that the message names." },
     { "E0501", "a broker cannot be used",
       "The broker cannot be reached, or it closed the connection. Nothing is lost: Laneway "
       "keeps "
@@ -265,7 +273,8 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0507", "a group cannot subscribe", "The client library refused the list of topics.",
       "The message holds the client's words; check the names of topics and group." },
     { "E0508", "no broker for this address", "The scheme of the address is not known.",
-      "Write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT] or memory:." },
+      "Write kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], spool:FILE or "
+      "memory:." },
     { "E0509", "TLS met plaintext", "One side speaks TLS and the other does not.",
       "Write pulsar+ssl:// for a listener with TLS (usually port 6651) and pulsar:// for one "
       "without (usually 6650)." },
@@ -289,6 +298,34 @@ static const struct lw_catalogue_entry entries[] = {
       "or of another type, or a quota that is exceeded.",
       "The message holds the broker's code and words; where waiting helps, Laneway tries "
       "again." },
+    { "E0520", "a spool is in use by another process",
+      "One process owns a spool and reads it; the message names that process. `send` and "
+      "`peek` "
+      "go through it, a second `run` cannot.",
+      "Stop that process, put both pipelines into one service, or use another file." },
+    { "E0521", "not a spool, or a damaged one",
+      "The file is a database of something else, or SQLite finds it damaged. It was not "
+      "changed.",
+      "Name another file. Of a damaged one keep a copy, with the -wal beside it; `sqlite3 FILE "
+      ".recover` reads what can be read." },
+    { "E0522", "a spool of a newer version",
+      "A newer Laneway wrote the file in a form that this one does not know. It was not "
+      "changed.",
+      "Use the newer Laneway, or another file." },
+    { "E0523", "a spool cannot be opened",
+      "The folder is absent, or file or folder may not be written, or the system lacks what it "
+      "needs. Beside the file lie its log (-wal), the owner's lock (-owner) and socket "
+      "(-socket).",
+      "Check path, owner and permissions of file and folder." },
+    { "E0524", "a spool has no room",
+      "The disk, a quota or file_bytes_max is full. What was confirmed is safe, what is "
+      "handled "
+      "is still settled; publishing waits and goes on by itself.",
+      "Make room, or raise file_bytes_max." },
+    { "E0525", "a spool's file cannot be read or written",
+      "The system refused an operation on the file. What was confirmed is safe; it is tried "
+      "again.",
+      "Look at the disk and the system's log." },
     { "E0601", "a plug-in cannot be loaded",
       "The shared object that a handler names is not there, may not be read, is no shared "
       "object "

@@ -25,9 +25,10 @@ enum lw_config_broker_kind {
     LW_CONFIG_KAFKA,
     LW_CONFIG_MEMORY,            /* settles by position, as Kafka does */
     LW_CONFIG_MEMORY_INDIVIDUAL, /* properties: { mode: individual } */
-    LW_CONFIG_PULSAR
+    LW_CONFIG_PULSAR,
+    LW_CONFIG_SPOOL /* a file on this machine */
 };
-enum { LW_CONFIG_BROKER_KINDS = LW_CONFIG_PULSAR + 1 };
+enum { LW_CONFIG_BROKER_KINDS = LW_CONFIG_SPOOL + 1 };
 
 struct lw_config_broker;
 
@@ -234,7 +235,7 @@ struct lw_config_traits {
     const char *retry;       /* "{topic}.retry" */
 };
 const struct lw_config_traits *lw_config_traits(enum lw_config_broker_kind kind);
-/* True for brokers behind an address; the memory broker lives in its process. */
+/* True for brokers that others can reach; the memory broker lives in its process. */
 bool lw_config_is_remote(const struct lw_config_broker *broker);
 /* How the subscription orders, the broker's default put in. */
 enum lw_ordering lw_config_ordering(const struct lw_config_subscription *subscription);

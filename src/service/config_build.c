@@ -10,6 +10,7 @@
 
 #include "service/address_help.h"
 #include "service/config_bind.h"
+#include "service/config_file.h"
 #include "service/config_rows.h"
 #include "service/options.h"
 
@@ -38,6 +39,12 @@ static const struct lw_config_traits traits[] = {
                            .has_nack = true,
                            .dead_letter = "{topic}-{group}-DLQ",
                            .retry = "{topic}-{group}-RETRY" },
+    [LW_CONFIG_SPOOL] = { .scheme = "spool",
+                          .ordering = LW_ORDERING_KEY,
+                          .retries_in_place = true,
+                          .has_nack = true,
+                          .dead_letter = "{topic}.dlq",
+                          .retry = "{topic}.retry" },
 };
 
 const struct lw_config_traits *
@@ -49,7 +56,7 @@ lw_config_traits(enum lw_config_broker_kind kind)
 bool
 lw_config_is_remote(const struct lw_config_broker *broker)
 {
-    return broker->kind == LW_CONFIG_KAFKA || broker->kind == LW_CONFIG_PULSAR;
+    return broker->kind != LW_CONFIG_MEMORY && broker->kind != LW_CONFIG_MEMORY_INDIVIDUAL;
 }
 
 bool
@@ -231,6 +238,22 @@ begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* The file's path begins at the folder of the configuration, as those of programs do. */
+static void
+place_spool(struct lw_config_build *build, struct lw_config_broker *broker)
+{
+    static const char scheme[] = "spool:";
+    const struct lw_node *node = lw_node_child(broker->node, "url");
+    const struct lw_document *document = node ? node->place.document : NULL;
+    const char *directory = document && document->directory ? document->directory : ".";
+    if (lw_config_build_url(build, broker)) {
+        const char *path = lw_config_file_join(directory, broker->url + sizeof(scheme) - 1,
+                                               build->arena);
+        broker->url = path ? lw_config_arena_format(build->arena, "%s%s", scheme, path)
+                           : broker->url;
+    }
+}
+
 static void
 read_url(struct lw_config_build *build, struct lw_config_broker *broker)
 {
@@ -242,6 +265,11 @@ read_url(struct lw_config_build *build, struct lw_config_broker *broker)
     if (begins_with(broker->url, "pulsar://") || begins_with(broker->url, "pulsar+ssl://")) {
         broker->kind = LW_CONFIG_PULSAR;
         lw_config_build_pulsar(build, broker);
+        return;
+    }
+    if (begins_with(broker->url, "spool:")) {
+        broker->kind = LW_CONFIG_SPOOL;
+        place_spool(build, broker);
         return;
     }
     if (begins_with(broker->url, scheme) &&

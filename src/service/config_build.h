@@ -25,6 +25,8 @@ void lw_config_build_handlers(struct lw_config_build *build);
 void lw_config_build_plugin(struct lw_config_build *build, struct lw_config_handler *handler);
 void lw_config_build_pipelines(struct lw_config_build *build);
 
+/* Says what is wrong with an address, by its client; true when nothing is. */
+bool lw_config_build_url(struct lw_config_build *build, const struct lw_config_broker *broker);
 /* Checks the address; `auth` and `tls` become properties (config_pulsar.c). */
 void lw_config_build_pulsar(struct lw_config_build *build, struct lw_config_broker *broker);
 /* consumer.type becomes a property, receiver_queue_size the option of that name. */

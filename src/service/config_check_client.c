@@ -88,7 +88,7 @@ check_option(const struct properties *check, const struct lw_node *node)
     if (check->client->check_property(check->is_consumer, &property, &error) == LW_STATUS_OK) {
         return;
     }
-    bool is_value = strcmp(error.code, "E0416") == 0;
+    bool is_value = strcmp(error.code, "E0416") == 0 || strcmp(error.code, "E0422") == 0;
     bool is_hidden = is_value && node->is_secret;
     struct lw_diagnostic *item = lw_diagnostics_add(
         check->build->diagnostics, LW_SEVERITY_ERROR, error.code,

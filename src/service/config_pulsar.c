@@ -118,26 +118,27 @@ add_short_words(struct lw_config_build *build, struct lw_config_broker *broker)
     broker->property_count = list.count;
 }
 
-static void
-check_url(struct lw_config_build *build, const struct lw_config_broker *broker)
+bool
+lw_config_build_url(struct lw_config_build *build, const struct lw_config_broker *broker)
 {
     struct lw_error error = { .status = LW_STATUS_OK };
     const struct lw_node *node = lw_node_child(broker->node, "url");
     const struct lw_config_client *client = lw_config_build_client(build, broker);
     if (!client || !client->check_url ||
         client->check_url(broker->url, &error) == LW_STATUS_OK) {
-        return;
+        return true;
     }
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, error.code, &node->place, "%s",
         node->is_secret ? "\"***\" is not a broker's address" : error.message);
     lw_diagnostic_help(item, "%s", error.help);
+    return false;
 }
 
 void
 lw_config_build_pulsar(struct lw_config_build *build, struct lw_config_broker *broker)
 {
-    check_url(build, broker);
+    (void)lw_config_build_url(build, broker);
     add_short_words(build, broker);
 }
 

@@ -130,7 +130,8 @@ const struct lw_option lw_broker_rows[] = {
       BROKER(url),
       .is_required = true,
       .doc = "kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], pulsar+ssl://..., "
-             "or memory: for a broker inside this process." },
+             "spool:FILE for a durable queue in a file, or memory: for a broker inside this "
+             "process." },
     { .name = "properties",
       .type = LW_OPTION_PROPERTIES,
       .offset = offsetof(struct lw_config_broker, properties),

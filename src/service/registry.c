@@ -32,6 +32,11 @@
 #include "brokers/pulsar/peek.h"
 #include "service/registry_pulsar.h"
 #endif
+#if LW_WITH_SPOOL
+#include "brokers/spool/broker.h"
+#include "brokers/spool/options.h"
+#include "brokers/spool/peek.h"
+#endif
 
 /* -- Brokers ----------------------------------------------------------------------------------- */
 
@@ -41,6 +46,9 @@ static const struct lw_broker_ops *(*const brokers[])(void) = {
 #endif
 #if LW_WITH_PULSAR
     lw_pulsar_broker_ops,
+#endif
+#if LW_WITH_SPOOL
+    lw_spool_broker_ops,
 #endif
     lw_memory_broker_ops,
 };
@@ -88,6 +96,11 @@ lw_registry_peek(struct lw_broker *broker, const struct lw_peek *peek,
         return lw_pulsar_peek(broker, peek, ret_error);
     }
 #endif
+#if LW_WITH_SPOOL
+    if (broker->ops == lw_spool_broker_ops()) {
+        return lw_spool_peek(broker, peek, ret_error);
+    }
+#endif
     (void)peek;
     return lw_error_set(ret_error, LW_STATUS_UNSUPPORTED, "",
                         "topics of broker \"%s\" cannot be read from outside", broker->name);
@@ -124,6 +137,14 @@ lw_registry_client_properties(struct lw_text *out)
 }
 #endif
 
+#if LW_WITH_SPOOL
+static const struct lw_config_client spool_client = {
+    .client_name = "spool",
+    .check_url = lw_spool_check_url,
+    .check_property = lw_spool_check_property,
+};
+#endif
+
 const struct lw_config_client *
 lw_registry_client(enum lw_config_broker_kind kind)
 {
@@ -137,6 +158,12 @@ lw_registry_client(enum lw_config_broker_kind kind)
     case LW_CONFIG_PULSAR:
 #if LW_WITH_PULSAR
         return lw_registry_pulsar();
+#else
+        return NULL;
+#endif
+    case LW_CONFIG_SPOOL:
+#if LW_WITH_SPOOL
+        return &spool_client;
 #else
         return NULL;
 #endif

@@ -82,6 +82,7 @@ config_open_source(struct config_fixture *fixture, struct lw_config_source sourc
     if (!source.clients[LW_CONFIG_KAFKA]) {
         source.clients[LW_CONFIG_KAFKA] = &config_client;
     }
+    source.clients[LW_CONFIG_SPOOL] = lw_registry_client(LW_CONFIG_SPOOL);
     source.clients[LW_CONFIG_PULSAR] = lw_registry_client(LW_CONFIG_PULSAR);
     lw_diagnostics_init(&fixture->diagnostics);
     lw_text_init(&fixture->printed);

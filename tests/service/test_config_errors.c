@@ -153,18 +153,20 @@ static void
 a_required_key_is_named_with_its_meaning(void **state)
 {
     (void)state;
-    config_says("version: 1\n"
-                "brokers: { main: {} }\n"
-                "handlers: { h: { builtin: echo } }\n"
-                "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, "
-                "topics: [a] } }\n",
-                "bad.yaml:2:12: error[E0107]: brokers.main needs \"url\"\n"
-                "    2 | brokers: { main: {} }\n"
-                "      |            ^^^^\n"
-                "help: url: kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], "
-                "pulsar+ssl://..., or memory: for a broker inside this "
-                "process.\n"
-                "1 error\n");
+    config_says(
+        "version: 1\n"
+        "brokers: { main: {} }\n"
+        "handlers: { h: { builtin: echo } }\n"
+        "pipelines: { p: { broker: main, handler: h, consumer: { group: g }, "
+        "topics: [a] } }\n",
+        "bad.yaml:2:12: error[E0107]: brokers.main needs \"url\"\n"
+        "    2 | brokers: { main: {} }\n"
+        "      |            ^^^^\n"
+        "help: url: kafka://HOST:PORT[,HOST:PORT], pulsar://HOST:PORT[,HOST:PORT], "
+        "pulsar+ssl://..., spool:FILE for a durable queue in a file, or memory: for a broker "
+        "inside this "
+        "process.\n"
+        "1 error\n");
 }
 
 static void

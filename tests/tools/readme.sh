@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Both configurations in README.md, of six lines each, are accepted by `laneway check`, and their
+# The three configurations in README.md, of six lines each, are accepted by `laneway check`, and their
 # handler answers.
 set -eu
 readme=$(cd "$(dirname "$0")/../.." && pwd)/README.md
@@ -10,12 +10,12 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 awk '/^```yaml$/ { count++; on = 1; next } /^```$/ { on = 0 } on { print >("hello" count ".yaml") }' "$readme"
 sed -n '/^```python$/,/^```$/p' "$readme" | grep -v '^```' >hello.py
-for number in 1 2; do
+for number in 1 2 3; do
     [ "$(wc -l <hello$number.yaml)" -eq 6 ]
     "$LANEWAY" check hello$number.yaml
     "$LANEWAY" plan hello$number.yaml | grep -q urgent
 done
-grep -q kafka:// hello1.yaml && grep -q pulsar:// hello2.yaml
+grep -q spool: hello1.yaml && grep -q kafka:// hello2.yaml && grep -q pulsar:// hello3.yaml
 cat >asked <<'END'
 {"hello":{"protocol":1,"service":"s","handler":"hello","window":1}}
 {"id":1,"topic":"greetings","value":"{\"name\": \"Ada\"}"}

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "brokers/memory/hub_turn.h"
-#include "brokers/memory/partitioner.h"
+#include "brokers/common/partitioner.h"
 #include "brokers/memory/source.h"
 
 enum { NAME_MAX_LENGTH = 249 };
@@ -166,7 +166,7 @@ choose(struct lw_memory_topic *topic, const struct lw_memory_item *item)
     }
     struct lw_bytes key = item->ordering_key.data ? item->ordering_key : item->key;
     if (key.data) {
-        return lw_memory_partitioner_choose(key, topic->partition_count);
+        return lw_partitioner_choose(key, topic->partition_count);
     }
     return (int32_t)(topic->rotation++ % (uint32_t)topic->partition_count);
 }

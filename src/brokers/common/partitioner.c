@@ -4,7 +4,7 @@
  * machine, so that a key lies in the partition where every Kafka client would put it. Pure.
  * Checked against the values of Kafka's own test.
  */
-#include "brokers/memory/partitioner.h"
+#include "brokers/common/partitioner.h"
 
 #define MURMUR_M UINT32_C(0x5bd1e995)
 #define MURMUR_SEED UINT32_C(0x9747b28c)
@@ -16,7 +16,7 @@ load(const unsigned char *from)
 }
 
 uint32_t
-lw_memory_partitioner_hash(struct lw_bytes key)
+lw_partitioner_hash(struct lw_bytes key)
 {
     const unsigned char *from = key.data;
     size_t left = key.size;
@@ -36,7 +36,7 @@ lw_memory_partitioner_hash(struct lw_bytes key)
 }
 
 int32_t
-lw_memory_partitioner_choose(struct lw_bytes key, int32_t count)
+lw_partitioner_choose(struct lw_bytes key, int32_t count)
 {
-    return (int32_t)((lw_memory_partitioner_hash(key) & INT32_MAX) % (uint32_t)count);
+    return (int32_t)((lw_partitioner_hash(key) & INT32_MAX) % (uint32_t)count);
 }

@@ -6,7 +6,7 @@
  */
 #include "tests/support/test.h"
 
-#include "brokers/memory/partitioner.h"
+#include "brokers/common/partitioner.h"
 
 static void
 hashes_are_those_of_the_java_client(void **state)
@@ -24,7 +24,7 @@ hashes_are_those_of_the_java_client(void **state)
         { "abc", 479470107 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint32_t hash = lw_memory_partitioner_hash(lw_bytes_of(rows[i].key));
+        uint32_t hash = lw_partitioner_hash(lw_bytes_of(rows[i].key));
         assert_int_equal((int32_t)hash, rows[i].hash);
     }
 }
@@ -34,15 +34,15 @@ a_partition_is_the_positive_hash_modulo_the_count(void **state)
 {
     (void)state;
     struct lw_bytes key = lw_bytes_of("foobar");
-    assert_int_equal(lw_memory_partitioner_choose(key, 7), (-790332482 & INT32_MAX) % 7);
-    assert_int_equal(lw_memory_partitioner_choose(key, 1), 0);
+    assert_int_equal(lw_partitioner_choose(key, 7), (-790332482 & INT32_MAX) % 7);
+    assert_int_equal(lw_partitioner_choose(key, 1), 0);
 }
 
 static void
 an_empty_key_is_a_key(void **state)
 {
     (void)state;
-    assert_int_equal((int32_t)lw_memory_partitioner_hash(lw_bytes_of("")), 275646681);
+    assert_int_equal((int32_t)lw_partitioner_hash(lw_bytes_of("")), 275646681);
 }
 
 int

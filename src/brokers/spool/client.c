@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The other end of the owner's socket, and the same questions answered here when the file is free.
+ * An owner may end between the look at the lock and the connection, and somebody may come in
+ * between, so both are tried in turn for a moment. Any one thread.
+ */
+#include "brokers/spool/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "brokers/spool/faults.h"
+#include "brokers/spool/socket.h"
+
+#define MS UINT64_C(1000000)
+
+enum { TURNS = 50, PAUSE_MS = 20 };
+
+static void
+init(struct lw_spool_client *client, const char *path)
+{
+    *client = (struct lw_spool_client){ .fd = -1, .path = path };
+    lw_text_init(&client->in);
+    lw_text_init(&client->out);
+}
+
+enum lw_status
+lw_spool_client_connect(struct lw_spool_client *client, const char *path, long pid,
+                        struct lw_error *ret_error)
+{
+    init(client, path);
+    client->fd = lw_spool_socket_connect(path);
+    if (client->fd >= 0) {
+        return LW_STATUS_OK;
+    }
+    int why = errno;
+    (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
+                       "process %ld has the spool \"%s\" and does not answer: %s", pid, path,
+                       strerrordesc_np(why));
+    lw_error_help(ret_error, "whoever owns a spool serves others through its socket; stop that "
+                             "process, or use its user");
+    return LW_STATUS_UNAVAILABLE;
+}
+
+enum lw_status
+lw_spool_client_open(struct lw_spool_client *client, const char *path,
+                     const struct lw_spool_options *options, bool is_made,
+                     struct lw_error *ret_error)
+{
+    enum lw_status status = LW_STATUS_ALREADY;
+    for (int turn = 0; turn < TURNS; turn++) {
+        long pid = 0;
+        init(client, path);
+        status = lw_spool_store_open(path, options, is_made, &client->store, &pid, ret_error);
+        if (status != LW_STATUS_ALREADY) {
+            return status;
+        }
+        status = lw_spool_client_connect(client, path, pid, ret_error);
+        if (status == LW_STATUS_OK) {
+            return status;
+        }
+        (void)poll(NULL, 0, PAUSE_MS); /* it is coming or going */
+    }
+    return status;
+}
+
+void
+lw_spool_client_close(struct lw_spool_client *client)
+{
+    lw_spool_store_close(client->store);
+    client->store = NULL;
+    if (client->fd >= 0) {
+        (void)close(client->fd);
+        client->fd = -1;
+    }
+    lw_text_deinit(&client->in);
+    lw_text_deinit(&client->out);
+}
+
+/* -- Through the socket ---------------------------------------------------------------------------- */
+
+static enum lw_status
+gone(const struct lw_spool_client *client, struct lw_error *ret_error)
+{
+    return lw_error_set(ret_error, LW_STATUS_UNKNOWN, "E0520",
+                        "the process that has the spool \"%s\" ended or does not answer",
+                        client->path);
+}
+
+static bool
+send_all(struct lw_spool_client *client)
+{
+    size_t sent = 0;
+    while (sent < client->out.size) {
+        ssize_t count = send(client->fd, client->out.data + sent, client->out.size - sent,
+                             MSG_NOSIGNAL);
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        sent += count > 0 ? (size_t)count : 0;
+    }
+    return true;
+}
+
+static bool
+await(struct lw_spool_client *client, uint64_t deadline)
+{
+    struct pollfd poll_fd = { .fd = client->fd, .events = POLLIN };
+    int timeout = -1;
+    if (deadline > 0) {
+        uint64_t now = lw_clock_monotonic_ns();
+        if (now >= deadline) {
+            return false;
+        }
+        timeout = (int)((deadline - now) / MS) + 1;
+    }
+    int count = poll(&poll_fd, 1, timeout);
+    return count > 0 || (count < 0 && errno == EINTR);
+}
+
+static bool
+is_whole(struct lw_spool_client *client, bool *ret_is_bad)
+{
+    struct lw_spool_reader reader;
+    lw_spool_read_init(&reader, client->in.data, client->in.size);
+    if (client->in.size < 4) {
+        return false;
+    }
+    uint32_t size = lw_spool_get_u32(&reader);
+    *ret_is_bad = size > LW_SPOOL_FRAME_MAX || lw_spool_left(&reader) > size;
+    return lw_spool_left(&reader) == size;
+}
+
+static bool
+receive_all(struct lw_spool_client *client, uint64_t deadline)
+{
+    char buffer[65536];
+    bool is_bad = false;
+    lw_text_clear(&client->in);
+    while (!is_whole(client, &is_bad) && !is_bad && !client->in.is_failed) {
+        if (!await(client, deadline)) {
+            return false;
+        }
+        ssize_t got = recv(client->fd, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            return false;
+        }
+        if (got > 0) {
+            lw_text_append_bytes(&client->in, buffer, (size_t)got);
+        }
+    }
+    return !is_bad && !client->in.is_failed;
+}
+
+/* -- Both ------------------------------------------------------------------------------------------- */
+
+/* Answers itself; publications go another way (worker.c). */
+static void
+answer_here(struct lw_spool_client *client)
+{
+    struct lw_spool_reader reader;
+    struct lw_spool_look look;
+    lw_spool_read_init(&reader, client->out.data + 4, client->out.size - 4);
+    switch (lw_spool_read_request(&reader)) {
+    case LW_SPOOL_TOPICS:
+        lw_spool_answer_topics(client->store, &reader, &client->in);
+        return;
+    case LW_SPOOL_LOOK:
+        if (lw_spool_read_look(&reader, &look)) {
+            (void)lw_spool_answer_look(client->store, &look, true, &client->in);
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    lw_spool_answer_error(&client->in, LW_STATUS_INVALID, "the request cannot be read");
+}
+
+static enum lw_status
+read_head(struct lw_spool_client *client, struct lw_error *ret_error)
+{
+    lw_spool_read_init(&client->answer, client->in.data + 4, client->in.size - 4);
+    uint32_t status = lw_spool_get_u32(&client->answer);
+    const char *why = lw_spool_get_text(&client->answer);
+    if (client->answer.is_bad || status > LW_STATUS_INTERNAL) {
+        return gone(client, ret_error);
+    }
+    if (status != LW_STATUS_OK) {
+        (void)lw_error_set(ret_error, (enum lw_status)status, "", "%s", why);
+    }
+    return (enum lw_status)status;
+}
+
+enum lw_status
+lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_error *ret_error)
+{
+    uint64_t deadline = timeout_ms > 0 ? lw_clock_monotonic_ns() + (uint64_t)timeout_ms * MS
+                                       : 0;
+    lw_spool_end_frame(&client->out);
+    if (client->out.is_failed) {
+        return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a request");
+    }
+    if (client->store) {
+        answer_here(client);
+    } else if (!send_all(client) || !receive_all(client, deadline)) {
+        return gone(client, ret_error);
+    }
+    if (client->in.is_failed) {
+        return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for an answer");
+    }
+    return read_head(client, ret_error);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is wrong with a file is said in words with a code and help, and nothing that was confirmed is
+ * lost by it: a second owner, another program's file, damage, a newer version, missing rights, a
+ * full file; and publishing through an owner, also one that goes.
+ */
+#include "tests/support/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "brokers/spool/broker.h"
+#include "tests/brokers/spool/fixture.h"
+
+static void
+expect_refused(struct spool *spool, const char *code, const char *words)
+{
+    struct lw_error error = { 0 };
+    struct client *client = client_create(spool->host, lw_spool_broker_ops(), "x", spool->url);
+    client_subscribe(client, "orders", "group");
+    assert_int_not_equal(client->ops->start(client->broker, &error), LW_STATUS_OK);
+    assert_string_equal(error.code, code);
+    if (!strstr(error.message, words)) {
+        fail_msg("\"%s\" is not in \"%s\"", words, error.message);
+    }
+    assert_true(strlen(error.help) > 0);
+    client_destroy(client);
+}
+
+/* A file with three messages of topic "orders". */
+static void
+fill(struct spool *spool)
+{
+    struct client *client = spool_open(spool, NULL);
+    spool_publish(spool, client, "orders", "key", 0, 3);
+    spool_close(spool, client);
+}
+
+static void
+write_over(const struct spool *spool, off_t place, const char *bytes, size_t size)
+{
+    int fd = open(spool->path, O_WRONLY);
+    assert_int_equal(pwrite(fd, bytes, size, place), (ssize_t)size);
+    close(fd);
+}
+
+static void
+a_second_owner_is_told_who_the_first_is(void **state)
+{
+    char words[32];
+    struct client *first = spool_open(*state, "orders");
+    snprintf(words, sizeof words, "process %ld", (long)getpid());
+    expect_refused(*state, "E0520", words);
+    spool_publish(*state, first, "orders", "key", 0, 1);
+    spool_close(*state, first);
+}
+
+static void
+another_program_s_file_is_left_alone(void **state)
+{
+    struct spool *spool = *state;
+    spool_sql(spool, "CREATE TABLE mine (a)");
+    expect_refused(spool, "E0521", "no spool of Laneway");
+    assert_int_equal(spool_sql(spool, "SELECT count(*) FROM sqlite_schema"), 1);
+}
+
+static void
+a_file_that_is_no_database_is_refused(void **state)
+{
+    struct spool *spool = *state;
+    fill(spool);
+    write_over(spool, 0, "This is a letter, not a database at all", 40);
+    expect_refused(spool, "E0521", "no spool of Laneway");
+}
+
+static void
+a_damaged_file_is_refused(void **state)
+{
+    struct spool *spool = *state;
+    char noise[4096];
+    memset(noise, 0xA5, sizeof noise);
+    fill(spool);
+    write_over(spool, 4096, noise, sizeof noise);
+    expect_refused(spool, "E0521", "is damaged");
+}
+
+static void
+a_newer_file_is_refused_and_left_alone(void **state)
+{
+    struct spool *spool = *state;
+    fill(spool);
+    spool_sql(spool, "PRAGMA user_version = 99");
+    expect_refused(spool, "E0522", "version 99");
+    assert_int_equal(spool_sql(spool, "PRAGMA user_version"), 99);
+    assert_int_equal(spool_sql(spool, "SELECT count(*) FROM message"), 3);
+}
+
+/* As a user without rights, since root may write everything. */
+static void
+run_as_nobody(struct spool *spool, const char *code, const char *words)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        bool is_nobody = setresgid(65534, 65534, 65534) == 0 &&
+                         setresuid(65534, 65534, 65534) == 0;
+        struct lw_error error = { 0 };
+        struct client *client = client_create(spool->host, lw_spool_broker_ops(), "x",
+                                              spool->url);
+        bool is_refused = client->ops->start(client->broker, &error) != LW_STATUS_OK;
+        _exit(is_nobody && is_refused && strcmp(error.code, code) == 0 &&
+                      strstr(error.message, words)
+                  ? 0
+                  : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void
+a_file_that_may_not_be_written_is_refused(void **state)
+{
+    struct spool *spool = *state;
+    char owner[200];
+    fill(spool);
+    if (geteuid() != 0) {
+        chmod(spool->path, 0400);
+        expect_refused(spool, "E0523", "Permission denied");
+        return;
+    }
+    snprintf(owner, sizeof owner, "%s-owner", spool->path);
+    chmod(spool->folder, 0777);
+    chmod(owner, 0666);
+    chmod(spool->path, 0444);
+    run_as_nobody(spool, "E0523", "Permission denied");
+    assert_int_equal(spool_sql(spool, "SELECT count(*) FROM message"), 3);
+}
+
+static void
+a_folder_that_is_not_there_is_named(void **state)
+{
+    struct spool *spool = *state;
+    char url[sizeof spool->url];
+    memcpy(url, spool->url, sizeof url);
+    snprintf(spool->url, sizeof spool->url, "spool:%s/none/orders.db", spool->folder);
+    expect_refused(spool, "E0523", "No such file or directory");
+    memcpy(spool->url, url, sizeof url);
+}
+
+static bool
+has_come(struct client *client, enum lw_status status)
+{
+    for (size_t i = 0; i < client->sent_count; i++) {
+        if (client->sent[i].receipts > 0 && client->sent[i].status == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Publishes until the file is full; returns how many were confirmed. */
+static size_t
+fill_up(struct spool *spool, struct client *client, const char *value)
+{
+    size_t confirmed = 0;
+    while (!has_come(client, LW_STATUS_UNAVAILABLE)) {
+        client_publish(client, "orders", "key", value);
+        spool_await_receipts(spool, client, client->sent_count);
+        assert_true(client->sent_count < CLIENT_SENT_MAX);
+    }
+    for (size_t i = 0; i < client->sent_count; i++) {
+        confirmed += client->sent[i].status == LW_STATUS_OK;
+    }
+    return confirmed;
+}
+
+static void
+a_full_file_refuses_what_is_new_and_keeps_what_is_there(void **state)
+{
+    struct spool *spool = *state;
+    const struct lw_property small = { "file_bytes_max", "256KiB" };
+    static char value[4001];
+    memset(value, 'v', 4000);
+    struct client *client = spool_open_with(spool, "orders", &small, 1);
+    size_t confirmed = fill_up(spool, client, value);
+    assert_true(confirmed > 20);
+    assert_false(client->is_up);
+    assert_string_equal(client->last_error.code, "E0524");
+    spool_receive(spool, client, confirmed);
+    for (size_t i = 0; i < confirmed; i++) {
+        client_ack(client, i);
+    }
+    while (!client->is_up || client->sent[client->sent_count - 1].status != LW_STATUS_OK) {
+        spool_pump(spool, 20);
+        client_publish(client, "orders", "key", "again"); /* settling made room */
+        spool_await_receipts(spool, client, client->sent_count);
+    }
+    spool_receive(spool, client, confirmed + 1);
+    spool_close(spool, client);
+}
+
+static void
+publishing_without_the_file_goes_through_its_owner(void **state)
+{
+    struct spool *spool = *state;
+    struct client *owner = spool_open(spool, "orders");
+    struct client *guest = spool_open(spool, NULL);
+    spool_publish(spool, guest, "orders", "key", 0, 100);
+    client_publish(guest, "no such/name", "key", "value");
+    spool_await_receipts(spool, guest, 101);
+    assert_int_equal(guest->sent[100].status, LW_STATUS_INVALID);
+    spool_receive(spool, owner, 100);
+    assert_int_equal(owner->messages[99].position, 99);
+    spool_close(spool, guest);
+    spool_close(spool, owner);
+}
+
+static void
+without_its_owner_a_guest_is_refused(void **state)
+{
+    struct spool *spool = *state;
+    struct client *owner = spool_open(spool, "orders");
+    struct client *guest = spool_open(spool, NULL);
+    spool_close(spool, owner);
+    client_publish(guest, "orders", "key", "value");
+    spool_await_receipts(spool, guest, 1);
+    assert_int_not_equal(guest->sent[0].status, LW_STATUS_OK);
+    spool_close(spool, guest);
+}
+
+int
+main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, spool_setup, spool_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_second_owner_is_told_who_the_first_is),
+        TEST(another_program_s_file_is_left_alone),
+        TEST(a_file_that_is_no_database_is_refused),
+        TEST(a_damaged_file_is_refused),
+        TEST(a_newer_file_is_refused_and_left_alone),
+        TEST(a_file_that_may_not_be_written_is_refused),
+        TEST(a_folder_that_is_not_there_is_named),
+        TEST(a_full_file_refuses_what_is_new_and_keeps_what_is_there),
+        TEST(publishing_without_the_file_goes_through_its_owner),
+        TEST(without_its_owner_a_guest_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
