@@ -320,8 +320,7 @@ struct lw_property {
 enum lw_http_method { LW_HTTP_METHOD_POST, LW_HTTP_METHOD_PUT, LW_HTTP_METHOD_PATCH };
 enum lw_http_version {
     LW_HTTP_VERSION_AUTO, /* 2 over TLS where the service offers it, else 1.1 */
-    LW_HTTP_VERSION_1_1,
-    LW_HTTP_VERSION_2 /* as auto over TLS; 2 from the first byte without */
+    LW_HTTP_VERSION_1_1
 };
 
 /* LW_ENGINE_HTTP: the handler is a service, asked once for each message. */

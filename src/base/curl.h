@@ -59,8 +59,7 @@ enum {
     LW_CURL_SOCKET_BAD = -1,
     LW_CURLAUTH_BASIC = 1,
     LW_CURL_HTTP_1_1 = 2,
-    LW_CURL_HTTP_2TLS = 4,
-    LW_CURL_HTTP_2_PRIOR_KNOWLEDGE = 5
+    LW_CURL_HTTP_2TLS = 4
 };
 
 /* Results of a transfer that are told apart. */

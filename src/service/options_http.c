@@ -24,7 +24,6 @@ static const struct lw_option_word method_words[] = {
 static const struct lw_option_word version_words[] = {
     { .word = "auto", .value = LW_HTTP_VERSION_AUTO },
     { .word = "1.1", .value = LW_HTTP_VERSION_1_1 },
-    { .word = "2", .value = LW_HTTP_VERSION_2 },
     { 0 }
 };
 
@@ -96,8 +95,7 @@ const struct lw_option lw_http_rows[] = {
       HTTP(version),
       .initial = "auto",
       .words = version_words,
-      .doc =
-          "auto: 2 over TLS where it is offered, else 1.1. 2 without TLS is spoken at once." },
+      .doc = "auto: 2 over TLS where the service offers it, else 1.1." },
     { .name = "connect_timeout",
       .type = LW_OPTION_DURATION,
       HTTP(connect_timeout_ms),

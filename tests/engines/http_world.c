@@ -156,7 +156,9 @@ http_reply(const struct lw_delivery *delivery)
 {
     static char reply[65536];
     struct lw_output view;
-    assert_int_equal(delivery->outcome->output_count, 1);
+    if (delivery->outcome->output_count != 1) {
+        fail_msg("no reply, verdict %d: %s", delivery->verdict, lw_delivery_reason(delivery));
+    }
     lw_outcome_view(delivery->outcome, 0, &view, NULL);
     assert_in_range(view.value.size, 0, sizeof reply - 1);
     memcpy(reply, view.value.data, view.value.size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_http.c: the http engine with a service that behaves: the conformance suite, what a service
- * sees, every row of the table of answers, TLS and HTTP/2.
+ * sees, every row of the table of answers, HTTP/2 over TLS.
  */
 #include "tests/support/test.h"
 
@@ -13,7 +13,6 @@
 #include "tests/engines/http_world.h"
 
 static struct http_server server;
-static struct http_server tls_server;
 static struct http_server h2_server;
 
 static void
@@ -24,19 +23,10 @@ create_plain(struct world *world, int64_t timeout_ms)
 }
 
 static void
-create_tls(struct world *world, int64_t timeout_ms)
-{
-    struct lw_http_options options = http_options(tls_server.url);
-    options.trust_file = http_certificate();
-    http_create(world, &options, 2, timeout_ms);
-}
-
-static void
 create_h2(struct world *world, int64_t timeout_ms)
 {
     struct lw_http_options options = http_options(h2_server.url);
     options.trust_file = http_certificate();
-    options.version = LW_HTTP_VERSION_2;
     http_create(world, &options, 2, timeout_ms);
 }
 
@@ -381,7 +371,6 @@ connections_are_kept_and_used_again(void **state)
 int
 main(void)
 {
-    const char *const tls[] = { "--tls", http_certificate(), http_key(), NULL };
     const char *const h2[] = { "--tls", http_certificate(), http_key(), "--h2", NULL };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_200_and_201_with_a_body_are_ok_with_a_reply),
@@ -401,12 +390,10 @@ main(void)
         cmocka_unit_test(connections_are_kept_and_used_again),
     };
     struct engine_kit plain = { "http", create_plain, 2, true, true };
-    struct engine_kit over_tls = { "http over TLS", create_tls, 2, true, true };
     struct engine_kit over_h2 = { "http over TLS, version 2", create_h2, 2, true, true };
     http_server_start(&server, 0, NULL);
-    http_server_start(&tls_server, 0, tls);
     http_server_start(&h2_server, 0, h2);
-    int failed = conformance_run(&plain) + conformance_run(&over_tls);
+    int failed = conformance_run(&plain);
     if (h2_server.port) {
         failed += conformance_run(&over_h2);
     } else {
@@ -415,7 +402,6 @@ main(void)
     }
     failed += cmocka_run_group_tests(tests, NULL, NULL);
     http_server_stop(&server);
-    http_server_stop(&tls_server);
     http_server_stop(&h2_server);
     return failed;
 }

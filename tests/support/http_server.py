@@ -11,7 +11,7 @@ the commands of tests/engines/conformance.h, and
     big N               200 with N bytes in chunks, as fast as they are taken
     token               401 unless the bearer token is the text in TOKEN's file, see --token
     stats               {"connections": ..., "requests": ..., "big_sent": ...}
-With --h2 it speaks HTTP/2 (python3-h2), by ALPN over TLS, else from the first byte.
+With --h2 it speaks HTTP/2 (python3-h2) over TLS to those who can.
 """
 import argparse
 import asyncio
@@ -231,7 +231,7 @@ async def serve(reader, writer):
     counts["connections"] += 1
     try:
         tls = writer.get_extra_info("ssl_object")
-        is_h2 = options.h2 and (tls is None or tls.selected_alpn_protocol() == "h2")
+        is_h2 = options.h2 and tls.selected_alpn_protocol() == "h2"
         await (serve_http2 if is_h2 else serve_http1)(reader, writer)
     except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, BrokenPipeError):
         pass

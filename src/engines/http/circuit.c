@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "engines/http/http.h"
@@ -62,6 +63,7 @@ write_error(struct lw_http *http, const char *code, const char *why, uint64_t wa
     char wait[32];
     struct lw_error *error = &http->engine.down_error;
     bool is_garbage = code[4] == '1'; /* E0621 */
+    bool is_tls = strncasecmp(http->options.url, "https:", 6) == 0;
     lw_text_from_duration_ms((int64_t)(wait_ns / LW_MS), wait, sizeof wait);
     write_who(http, who, sizeof who);
     lw_error_set(error, LW_STATUS_UNAVAILABLE, code, "handler \"%s\" %s %.160s: %s", http->name,
@@ -69,9 +71,10 @@ write_error(struct lw_http *http, const char *code, const char *why, uint64_t wa
                  why);
     lw_error_help(error, "%s paused until it works; no message was charged. Next try in %s.%s",
                   who, wait,
-                  is_garbage ? " Does something else listen there, or does it speak TLS "
-                               "(https://)?"
-                             : "");
+                  !is_garbage ? ""
+                  : is_tls    ? " Does it want a certificate of ours (tls.certificate_file)?"
+                              : " Does something else listen there, or does it speak TLS "
+                                "(https://)?");
     error->is_retriable = true;
 }
 

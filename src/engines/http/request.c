@@ -14,19 +14,13 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "engines/http/url.h"
 
 enum { TEXT_BYTES_KEPT = 32 * 1024, LINES_MIN = 32, MESSAGE_ID_BYTES_MAX = 1024 };
 
 /* -- Lines ------------------------------------------------------------------------------------- */
 
 enum alphabet { ALPHABET_EVENT, ALPHABET_VALUE, ALPHABET_NAME };
-
-static bool
-is_token(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           (c && strchr("!#$%&'*+-.^_`|~", c));
-}
 
 static bool
 is_plain(unsigned char c, enum alphabet alphabet)
@@ -40,7 +34,7 @@ is_plain(unsigned char c, enum alphabet alphabet)
     case ALPHABET_VALUE:
         return c >= ' ' && c < 0x7f;
     case ALPHABET_NAME:
-        return is_token(c);
+        return lw_http_is_token(c);
     }
     return false;
 }
@@ -365,28 +359,4 @@ lw_http_request_deinit(struct lw_http_request *request)
     lw_text_deinit(&request->text);
     lw_free(request->lines);
     request->lines = NULL;
-}
-
-/* -- What people write ---------------------------------------------------------------------------- */
-
-bool
-lw_http_is_name(const char *text)
-{
-    const char *at = text;
-    while (*at && is_token((unsigned char)*at)) {
-        at++;
-    }
-    return at > text && !*at;
-}
-
-bool
-lw_http_is_value(const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if ((c < ' ' && c != '\t') || c == 0x7f) {
-            return false;
-        }
-    }
-    return true;
 }

@@ -35,8 +35,5 @@ void lw_http_request_deinit(struct lw_http_request *request);
 struct lw_curl_line *
 lw_http_request_write(struct lw_http_request *request, const struct lw_delivery *delivery,
                       const struct lw_http_fixed *fixed, int64_t deadline_ms);
-/* True when the text may stand in a request as it is: a header's name, a header's value. */
-bool lw_http_is_name(const char *text);
-bool lw_http_is_value(const char *text);
 
 #endif

@@ -53,18 +53,14 @@ is_tls(const struct lw_http *http)
     return strncasecmp(http->options.url, "https:", 6) == 0;
 }
 
+/*
+ * Without TLS never 2: libcurl 7.88 cannot use such a connection a second time.
+ */
 static long
 version_of(const struct lw_http *http)
 {
-    switch (http->options.version) {
-    case LW_HTTP_VERSION_1_1:
-        return LW_CURL_HTTP_1_1;
-    case LW_HTTP_VERSION_2:
-        return is_tls(http) ? LW_CURL_HTTP_2TLS : LW_CURL_HTTP_2_PRIOR_KNOWLEDGE;
-    case LW_HTTP_VERSION_AUTO:
-        break;
-    }
-    return is_tls(http) ? LW_CURL_HTTP_2TLS : LW_CURL_HTTP_1_1;
+    bool may_be_2 = http->options.version == LW_HTTP_VERSION_AUTO && is_tls(http);
+    return may_be_2 ? LW_CURL_HTTP_2TLS : LW_CURL_HTTP_1_1;
 }
 
 static bool
@@ -103,7 +99,7 @@ set_up(struct lw_http_transfer *transfer)
     /* Without it, ending a request would wait for a name that is still looked up. */
     (void)set(transfer->easy, LW_CURLOPT_QUICK_EXIT, 1L);              /* since 7.87 */
     (void)set(transfer->easy, LW_CURLOPT_PROTOCOLS_STR, "http,https"); /* since 7.85 */
-    (void)set(transfer->easy, LW_CURLOPT_PIPEWAIT, version == LW_CURL_HTTP_1_1 ? 0L : 1L);
+    (void)set(transfer->easy, LW_CURLOPT_PIPEWAIT, version == LW_CURL_HTTP_2TLS ? 1L : 0L);
     return set(transfer->easy, LW_CURLOPT_URL, options->url) == 0 &&
            set(transfer->easy, LW_CURLOPT_NOSIGNAL, 1L) == 0 &&
            set(transfer->easy, LW_CURLOPT_PROXY, options->proxy ? options->proxy : "") == 0 &&

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engines/http/request.h"
-
 enum { URL_BYTES_MAX = 8000, PORT_MAX = 65535 };
 
 static bool
@@ -111,6 +109,28 @@ lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size)
     return true;
 }
 
+static bool
+is_name(const char *text)
+{
+    const char *at = text;
+    while (*at && lw_http_is_token((unsigned char)*at)) {
+        at++;
+    }
+    return at > text && !*at;
+}
+
+static bool
+is_value(const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < ' ' && c != '\t') || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Those that a request cannot do without, and those that are made from each message. */
 static bool
 is_ours(const char *name)
@@ -139,10 +159,10 @@ lw_http_header_fault(const char *name, const char *value)
     if (is_ours(name)) {
         return "is set by Laneway";
     }
-    if (!lw_http_is_name(name)) {
+    if (!is_name(name)) {
         return "has a name that is no token of HTTP";
     }
-    if (!lw_http_is_value(value)) {
+    if (!is_value(value)) {
         return "has a value with a control character, such as a line end";
     }
     return NULL;

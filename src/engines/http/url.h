@@ -8,6 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+/* A byte of a header's name (RFC 9110, 5.6.2). */
+static inline bool
+lw_http_is_token(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
 
 /*
  * http://HOST[:PORT][/PATH][?QUERY], or https://. False: *ret_at is the offset of what is wrong,
