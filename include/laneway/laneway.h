@@ -213,6 +213,12 @@ typedef void (*lw_log_fn)(enum lw_log_level level, const char *event, const char
                           const char *fields, void *user);
 
 enum lw_engine_kind { LW_ENGINE_LOOP, LW_ENGINE_THREADS, LW_ENGINE_PROGRAMS, LW_ENGINE_HTTP };
+/* How LW_ENGINE_PROGRAMS speaks with a program (docs/protocol.md). */
+enum lw_protocol {
+    LW_PROTOCOL_LINES,  /* kept alive, lines of JSON */
+    LW_PROTOCOL_FRAMES, /* kept alive, JSON headers and raw bytes */
+    LW_PROTOCOL_ONCE    /* run for each message; the exit code is the verdict */
+};
 enum lw_ordering {
     LW_ORDERING_DEFAULT,
     LW_ORDERING_KEY,
@@ -312,6 +318,14 @@ struct lw_error_class {
     enum lw_verdict verdict;
 };
 
+/* Exit codes from..to (inclusive) of a program that is run once for each message. */
+struct lw_exit_class {
+    int from;
+    int to;
+    enum lw_verdict verdict;
+    bool is_broken; /* the handler is at fault: it pauses, and no message is charged */
+};
+
 struct lw_property {
     const char *name;
     const char *value;
@@ -365,13 +379,16 @@ struct lw_subscription_options {
     lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
     void *user;
-    uint32_t threads;                   /* LW_ENGINE_THREADS: 0 = concurrency */
-    int64_t timeout_ms;                 /* 30,000 for one attempt; 0 none */
-    const char *const *program;         /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
-    const char *directory;              /* the program's working directory; NULL: ours */
-    uint32_t workers;                   /* 0: min(concurrency, CPUs) */
-    uint32_t window;                    /* 1: messages that one worker may hold */
-    int64_t start_timeout_ms;           /* 10,000 */
+    uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
+    int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */
+    const char *const *program; /* LW_ENGINE_PROGRAMS: argv, NULL-terminated */
+    const char *directory;      /* the program's working directory; NULL: ours */
+    enum lw_protocol protocol;
+    const struct lw_exit_class *exit_codes; /* LW_PROTOCOL_ONCE: the first that fits decides */
+    size_t exit_code_count;
+    uint32_t workers;         /* 0: min(concurrency, CPUs); LW_PROTOCOL_ONCE: concurrency */
+    uint32_t window;          /* 1: messages that one worker may hold */
+    int64_t start_timeout_ms; /* 10,000 */
     const struct lw_http_options *http; /* LW_ENGINE_HTTP */
     /* In place of a function or program: a shared object with a handler (laneway/handler.h). */
     const char *plugin;

@@ -347,6 +347,12 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0604", "no such built-in handler",
       "Built-in handlers are for trials; this is none of them.",
       "Use noop, echo, sleep:5ms, io:5ms, cpu:500 or fail-n:3." },
+    { "E0605", "a handler says that it is broken",
+      "A program that is run once for each message exited with 64, 78, or a code that "
+      "exit_codes "
+      "calls broken. The pipeline waits, then one message tries again; no message is charged.",
+      "Look at the last output of the program, which the message shows; if it only means that "
+      "message, give the code another meaning in exit_codes." },
     { "E0606", "a handler cannot run like this",
       "Handler and engine do not fit, or what the engine needs is missing.",
       "The message says what is needed." },

@@ -28,18 +28,17 @@ read_code(const char *text, size_t length, int *ret_code)
     return true;
 }
 
-static bool
-read_range(const char *text, struct lw_error_class *ret_class)
+bool
+lw_config_codes_read(const char *text, int *ret_from, int *ret_to)
 {
     const char *dash = text[0] == '\0' ? NULL : strchr(text + 1, '-');
     if (!dash) {
-        bool is_code = read_code(text, strlen(text), &ret_class->from);
-        ret_class->to = ret_class->from;
+        bool is_code = read_code(text, strlen(text), ret_from);
+        *ret_to = *ret_from;
         return is_code;
     }
-    return read_code(text, (size_t)(dash - text), &ret_class->from) &&
-           read_code(dash + 1, strlen(dash + 1), &ret_class->to) &&
-           ret_class->from <= ret_class->to;
+    return read_code(text, (size_t)(dash - text), ret_from) &&
+           read_code(dash + 1, strlen(dash + 1), ret_to) && *ret_from <= *ret_to;
 }
 
 static bool
@@ -61,7 +60,7 @@ read_item(struct lw_config_build *build, const struct lw_node *item, enum lw_ver
 {
     char shown[SHOWN_BYTES_MAX];
     struct lw_error_class class = { .verdict = verdict };
-    if (read_range(item->text, &class)) {
+    if (lw_config_codes_read(item->text, &class.from, &class.to)) {
         classes[(*count)++] = class;
         return;
     }

@@ -7,6 +7,8 @@
 
 #include "service/config_build.h"
 
+/* Reads a code ("2") or a range of codes ("10-19"); false: it is none. */
+bool lw_config_codes_read(const char *text, int *ret_from, int *ret_to);
 /* Reads `errors` of a pipeline into options->errors: dead first, then retry, then error. */
 void lw_config_errors_read(struct lw_config_build *build, const struct lw_node *pipeline,
                            struct lw_subscription_options *options);

@@ -11,6 +11,7 @@
 #include "service/config_bind.h"
 #include "service/config_build.h"
 #include "service/config_env.h"
+#include "service/config_exit_codes.h"
 #include "service/config_file.h"
 #include "service/config_rows.h"
 #include "service/handler_fit.h"
@@ -198,7 +199,8 @@ static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
     static const char *const program_keys[] = { "workers",   "window", "start_timeout",
-                                                "directory", "env",    "protocol" };
+                                                "directory", "env",    "protocol",
+                                                "exit_codes" };
     for (size_t i = 0; i < sizeof(program_keys) / sizeof(program_keys[0]); i++) {
         const struct lw_node *node = lw_node_child(handler->node, program_keys[i]);
         if (node && handler->kind != LW_CONFIG_PROGRAM) {
@@ -234,6 +236,26 @@ warn_useless(struct lw_config_build *build, const struct lw_config_handler *hand
         lw_diagnostics_add(
             build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(threads),
             "\"threads\" has no effect: handlers.%s does not run on threads", handler->name);
+    }
+}
+
+/* Keys that are for one protocol only. */
+static void
+warn_protocol(struct lw_config_build *build, const struct lw_config_handler *handler)
+{
+    static const struct {
+        const char *key;
+        bool is_for_once;
+    } keys[] = { { "window", false }, { "start_timeout", false }, { "exit_codes", true } };
+    bool is_once = handler->run.protocol == LW_PROTOCOL_ONCE;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct lw_node *node = lw_node_child(handler->node, keys[i].key);
+        if (node && is_once != keys[i].is_for_once) {
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
+                               lw_node_name_place(node),
+                               "\"%s\" has no effect: handlers.%s %s protocol once", node->key,
+                               handler->name, is_once ? "has" : "does not have");
+        }
     }
 }
 
@@ -300,6 +322,10 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
     warn_useless(build, handler);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         place_program(build, handler);
+        warn_protocol(build, handler);
+        handler->run.window = handler->run.protocol == LW_PROTOCOL_ONCE ? 1
+                                                                        : handler->run.window;
+        lw_config_exit_codes_read(build, handler);
     } else if (handler->kind == LW_CONFIG_PLUGIN) {
         lw_config_build_plugin(build, handler);
     } else if (handler->kind == LW_CONFIG_HTTP) {

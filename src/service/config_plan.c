@@ -180,7 +180,13 @@ print_program(const struct lw_config_handler *handler, struct lw_text *out)
     if (handler->run.workers > 0) {
         lw_text_format(out, " x%u", handler->run.workers);
     }
-    lw_text_format(out, ", window %u", handler->run.window);
+    if (handler->run.protocol == LW_PROTOCOL_ONCE) {
+        lw_text_append(out, ", once for each message");
+        return;
+    }
+    lw_text_format(out, ", %swindow %u",
+                   handler->run.protocol == LW_PROTOCOL_FRAMES ? "frames, " : "",
+                   handler->run.window);
 }
 
 static void

@@ -70,6 +70,9 @@ put_brokers(const struct lw_config *config, struct lw_json *json)
 static void
 put_program(const struct lw_config_handler *handler, struct lw_json *json)
 {
+    static const char *const protocols[] = { [LW_PROTOCOL_LINES] = "lines",
+                                             [LW_PROTOCOL_FRAMES] = "frames",
+                                             [LW_PROTOCOL_ONCE] = "once" };
     const struct lw_node *list = lw_node_child(handler->node, "program");
     const struct lw_node *item = list ? list->first : NULL;
     lw_json_key(json, "program");
@@ -80,6 +83,7 @@ put_program(const struct lw_config_handler *handler, struct lw_json *json)
         item = item ? item->next : NULL;
     }
     lw_json_array_end(json);
+    put_text(json, "protocol", protocols[handler->run.protocol]);
     put_int(json, "workers", handler->run.workers);
     put_int(json, "window", handler->run.window);
 }

@@ -159,11 +159,6 @@ const struct lw_option lw_broker_rows[] = {
     { 0 }
 };
 
-static const struct lw_option_word protocol_words[] = { { .word = "lines", .value = 0 },
-                                                        { .word = "frames", .is_later = true },
-                                                        { .word = "once", .is_later = true },
-                                                        { 0 } };
-
 const struct lw_option lw_config_handler_rows[] = {
     { .type = LW_OPTION_INCLUDE,
       .offset = offsetof(struct lw_config_handler, run),
@@ -171,18 +166,17 @@ const struct lw_option lw_config_handler_rows[] = {
     { .type = LW_OPTION_INCLUDE,
       .offset = offsetof(struct lw_config_handler, http),
       .rows = lw_http_rows },
-    { .name = "protocol",
-      .type = LW_OPTION_ENUM,
-      .initial = "lines",
-      .words = protocol_words,
-      .is_unbound = true,
-      .doc = "How the program is spoken to; lines: one JSON object per line." },
     { .name = "env",
       .type = LW_OPTION_PROPERTIES,
       .offset = offsetof(struct lw_config_handler, env),
       .size = sizeof(void *),
       .count_offset = offsetof(struct lw_config_handler, env_count),
       .doc = "Variables added to the program's environment." },
+    { .name = "exit_codes",
+      .type = LW_OPTION_PROPERTIES,
+      .is_unbound = true,
+      .doc = "Protocol once: what exit codes (3, or 10-19) mean, over the table of the "
+             "protocol: ok, retry, dead, drop, error, broken." },
     { .name = "builtin",
       .type = LW_OPTION_TEXT,
       HANDLER(builtin_text),
@@ -191,7 +185,6 @@ const struct lw_option lw_config_handler_rows[] = {
       .type = LW_OPTION_TEXT,
       HANDLER(function),
       .doc = "Name of a C function that the embedding program binds." },
-    LATER("exit_codes", "Exit codes of protocol once."),
     LATER("batch", "Several messages in one call."),
     { 0 }
 };

@@ -73,7 +73,7 @@ bind_function(const struct lw_config_handler *handler, struct lw_bindings bindin
 
 /*
  * How the handler is run; false when no pipeline uses it. A program is told its pipeline's name
- * when there is only one.
+ * when there is only one, and its replies are kept when any topic publishes them.
  */
 static bool
 read_run(const struct lw_config *config, const struct lw_config_handler *handler,
@@ -85,6 +85,12 @@ read_run(const struct lw_config *config, const struct lw_config_handler *handler
         if (config->pipelines[i].handler == handler) {
             ret_run->pipeline = count == 0 ? config->pipelines[i].name : NULL;
             count++;
+        }
+    }
+    for (size_t i = 0; i < config->subscription_count; i++) {
+        const struct lw_config_subscription *item = &config->subscriptions[i];
+        if (item->pipeline->handler == handler && item->options.reply.topic) {
+            ret_run->reply.topic = item->options.reply.topic;
         }
     }
     return count > 0;

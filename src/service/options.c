@@ -433,6 +433,13 @@ static const struct lw_option_word engine_words[] = {
     { 0 }
 };
 
+static const struct lw_option_word protocol_words[] = {
+    { .word = "lines", .value = LW_PROTOCOL_LINES },
+    { .word = "frames", .value = LW_PROTOCOL_FRAMES },
+    { .word = "once", .value = LW_PROTOCOL_ONCE },
+    { 0 }
+};
+
 const struct lw_option lw_handler_rows[] = {
     { .name = "engine",
       .type = LW_OPTION_ENUM,
@@ -460,6 +467,14 @@ const struct lw_option lw_handler_rows[] = {
       .type = LW_OPTION_TEXTS,
       SUBSCRIPTION(program),
       .doc = "Program and arguments, never a shell; relative to this file." },
+    { .name = "protocol",
+      .type = LW_OPTION_ENUM,
+      SUBSCRIPTION(protocol),
+      .initial = "lines",
+      .words = protocol_words,
+      .doc = "How the program is spoken to; lines: one JSON object per line; frames: the same "
+             "with raw bytes, for large or binary payloads; once: run for each message, the "
+             "exit code is the verdict." },
     { .name = "directory",
       .type = LW_OPTION_TEXT,
       SUBSCRIPTION(directory),
@@ -469,10 +484,10 @@ const struct lw_option lw_handler_rows[] = {
       .type = LW_OPTION_UINT,
       SUBSCRIPTION(workers),
       .initial = "0",
-      .initial_note = "CPUs, at most service.concurrency",
+      .initial_note = "CPUs, at most service.concurrency; once: service.concurrency",
       .min = 0,
       .max = 10000,
-      .doc = "Processes of the program kept alive." },
+      .doc = "Processes of the program kept alive; protocol once: running at once." },
     { .name = "window",
       .type = LW_OPTION_UINT,
       SUBSCRIPTION(window),

@@ -372,16 +372,21 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
         return LW_STATUS_NO_MEMORY;
     }
     uint32_t slots = slots_of(dispatcher, options);
-    uint32_t cpus = cpu_count();
+    bool is_once = options->protocol == LW_PROTOCOL_ONCE;
+    uint32_t most = is_once ? slots : cpu_count();
     struct lw_programs_options run = {
         .program = options->program,
+        .protocol = options->protocol,
+        .exit_codes = options->exit_codes,
+        .exit_code_count = options->exit_code_count,
+        .has_reply = options->reply.topic != NULL,
         .directory = options->directory,
         .environment = (const char *const *)environment,
         .service = dispatcher->name,
         .pipeline = options->pipeline,
         .workers = options->workers ? options->workers
-                   : slots < cpus   ? slots
-                                    : cpus,
+                   : slots < most   ? slots
+                                    : most,
         .window = options->window ? options->window : 1,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,

@@ -51,7 +51,7 @@ verdict_reason_delay_and_code_are_carried(void **state)
     struct lw_delivery *error = world_run(world, "error 12 class twelve");
     world_wait_results(world, 4);
     assert_int_equal(retry->verdict, LW_RETRY);
-    assert_int_equal(retry->outcome->delay_ms, 2500);
+    assert_int_equal(retry->outcome->delay_ms, KIT(state)->is_plain ? -1 : 2500);
     assert_string_equal(lw_delivery_reason(retry), "database is busy");
     assert_int_equal(dead->verdict, LW_DEAD);
     assert_string_equal(lw_delivery_reason(dead), "bad order");
@@ -79,15 +79,18 @@ replies_are_carried_and_null_is_not_empty(void **state)
 {
     struct world *world = open_world(state, LONG_MS);
     struct lw_delivery *text = world_run(world, "reply confirmed \xc3\xa4");
-    struct lw_delivery *empty = world_run(world, "reply ");
-    struct lw_delivery *null = world_run(world, "reply-null");
     struct lw_delivery *none = world_run(world, "ok");
-    world_wait_results(world, 4);
+    world_wait_results(world, 2);
     assert_true(lw_bytes_is_equal(reply_of(text), lw_bytes_of("confirmed \xc3\xa4")));
-    assert_non_null(reply_of(empty).data);
-    assert_int_equal(reply_of(empty).size, 0);
-    assert_null(reply_of(null).data);
     assert_true(!none->outcome || none->outcome->output_count == 0);
+    if (!KIT(state)->is_plain) {
+        struct lw_delivery *empty = world_run(world, "reply ");
+        struct lw_delivery *null = world_run(world, "reply-null");
+        world_wait_results(world, 4);
+        assert_non_null(reply_of(empty).data);
+        assert_int_equal(reply_of(empty).size, 0);
+        assert_null(reply_of(null).data);
+    }
     world_destroy(world);
 }
 
@@ -107,14 +110,19 @@ payloads_reach_the_handler_bit_for_bit(void **state)
     }
     world_wait_results(world, 3);
     assert_true(lw_bytes_is_equal(reply_of(delivery), value));
-    assert_null(reply_of(null).data);
-    assert_non_null(reply_of(empty).data);
+    if (!KIT(state)->is_plain) {
+        assert_null(reply_of(null).data);
+        assert_non_null(reply_of(empty).data);
+    }
     world_destroy(world);
 }
 
 static void
 outputs_are_carried_with_key_headers_and_delay(void **state)
 {
+    if (KIT(state)->is_plain) {
+        return;
+    }
     struct world *world = open_world(state, LONG_MS);
     struct lw_delivery *delivery = world_run(world, "output audit seen it");
     world_wait_results(world, 1);

@@ -17,6 +17,7 @@ struct engine_kit {
     void (*create)(struct world *world, int64_t timeout_ms);
     uint32_t room; /* once all of it is there; 0: any number of tasks */
     bool can_wait; /* a task may take its time while the loop turns */
+    bool is_plain; /* verdict, code, reason and bytes only: no delay, outputs or nulls */
     bool
         can_end_early; /* programs: a task is ended at its timeout and at the stop's deadline */
 };

@@ -389,8 +389,10 @@ main(void)
         cmocka_unit_test(headers_of_the_configuration_come_with_every_request),
         cmocka_unit_test(connections_are_kept_and_used_again),
     };
-    struct engine_kit plain = { "http", create_plain, 2, true, true };
-    struct engine_kit over_h2 = { "http over TLS, version 2", create_h2, 2, true, true };
+    struct engine_kit plain = { "http", create_plain, .room = 2, .can_wait = true,
+                                .can_end_early = true };
+    struct engine_kit over_h2 = { "http over TLS, version 2", create_h2, .room = 2,
+                                  .can_wait = true, .can_end_early = true };
     http_server_start(&server, 0, NULL);
     http_server_start(&h2_server, 0, h2);
     int failed = conformance_run(&plain);

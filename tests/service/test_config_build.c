@@ -55,6 +55,28 @@ the_smallest_file_gets_the_safe_defaults(void **state)
 }
 
 static void
+a_program_may_be_spoken_to_in_frames_or_run_once(void **state)
+{
+    struct config_fixture fixture;
+    (void)state;
+    open_pipeline(&fixture, "program: [x], protocol: frames, window: 4", "    topics: [ t ]\n");
+    assert_int_equal(fixture.config->handlers[0].run.protocol, LW_PROTOCOL_FRAMES);
+    assert_int_equal(fixture.config->handlers[0].run.window, 4);
+    config_close(&fixture);
+    open_pipeline(&fixture,
+                  "program: [x], protocol: once, exit_codes: { 10-19: dead, 12: broken }",
+                  "    topics: [ t ]\n");
+    const struct lw_subscription_options *run = &fixture.config->handlers[0].run;
+    assert_int_equal(run->protocol, LW_PROTOCOL_ONCE);
+    assert_int_equal(run->exit_code_count, 2);
+    assert_int_equal(run->exit_codes[0].from, 12); /* the exception goes first */
+    assert_true(run->exit_codes[0].is_broken);
+    assert_int_equal(run->exit_codes[1].to, 19);
+    assert_int_equal(run->exit_codes[1].verdict, LW_DEAD);
+    config_close(&fixture);
+}
+
+static void
 fields_that_no_row_binds_are_as_the_init_left_them(void **state)
 {
     (void)state;
@@ -281,6 +303,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_file_gets_the_safe_defaults),
+        cmocka_unit_test(a_program_may_be_spoken_to_in_frames_or_run_once),
         cmocka_unit_test(fields_that_no_row_binds_are_as_the_init_left_them),
         cmocka_unit_test(the_backoff_of_the_only_way_is_called_backoff),
         cmocka_unit_test(a_topic_lays_its_own_values_over_the_pipelines),

@@ -220,8 +220,26 @@ keys_of_later_versions_are_refused_by_name(void **state)
                     "    2 | service: { http: { listen: 127.0.0.1:9464 } }\n"
                     "      |            ^^^^\n"
                     "help: The dashboard and metrics over HTTP. Leave the key out.\n");
-    config_mentions("handlers: { h: { program: [x], protocol: once } }\n",
-                    "error[E0113]: protocol \"once\" is not in this version\n");
+}
+
+static void
+exit_codes_are_codes_and_known_words(void **state)
+{
+    (void)state;
+    config_mentions(
+        "handlers: { h: { program: [x], protocol: once, exit_codes: { 300: ok } } }\n",
+        "error[E0103]: \"300\" is no exit code from 0 to 255, and no range of them\n");
+    config_mentions(
+        "handlers: { h: { program: [x], protocol: once, exit_codes: { 9-3: ok } } }\n",
+        "error[E0103]: \"9-3\" is no exit code");
+    config_mentions(
+        "handlers: { h: { program: [x], protocol: once, exit_codes: { 3: fine } } }\n",
+        "error[E0103]: \"fine\" is not what an exit code can mean\n");
+    config_mentions("handlers: { h: { program: [x], exit_codes: { 3: dead } } }\n",
+                    "warning[W0308]: \"exit_codes\" has no effect: handlers.h does not have "
+                    "protocol once\n");
+    config_mentions("handlers: { h: { program: [x], protocol: once, window: 4 } }\n",
+                    "warning[W0308]: \"window\" has no effect: handlers.h has protocol once\n");
 }
 
 static void
@@ -373,6 +391,7 @@ main(void)
         cmocka_unit_test(no_file_at_all_is_an_error),
         cmocka_unit_test(an_absent_file_is_named),
         cmocka_unit_test(keys_of_later_versions_are_refused_by_name),
+        cmocka_unit_test(exit_codes_are_codes_and_known_words),
         cmocka_unit_test(a_version_that_is_not_1_is_refused),
         cmocka_unit_test(values_of_the_wrong_kind_are_quoted),
         cmocka_unit_test(a_value_out_of_range_tells_the_range),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a program's lines by jansson. Everything comes from a program that may be wrong in any
+ * Reading a program's lines and headers by jansson. Everything comes from a program that may be wrong in any
  * way, so each field is checked for its type and range, and a wrong one is named. Sizes are
  * bounded by the line, counts by lw_outcome_add. Pure: no I/O, no clock. tests/fuzz/fuzz_lines.c
- * feeds it arbitrary bytes.
+ * and fuzz_frames.c feed it arbitrary bytes.
  */
 #include "engines/programs/answer.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/json.h"
 
 #define ID_MAX (INT64_C(1) << 53)
@@ -141,7 +142,7 @@ void
 lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_answer)
 {
     const json_t *field = NULL;
-    *ret_answer = (struct lw_programs_answer){ .kind = LW_PROGRAMS_LINE_STRAY };
+    *ret_answer = (struct lw_programs_answer){ .kind = LW_PROGRAMS_LINE_STRAY, .line = line };
     ret_answer->root = parse(line, ret_answer);
     if (!ret_answer->root) {
         return;
@@ -167,6 +168,47 @@ lw_programs_answer_clear(struct lw_programs_answer *answer)
     answer->root = NULL;
 }
 
+/* -- The bytes behind a header ----------------------------------------------------------------- */
+
+/* Where an object says how many bytes of each kind it has, in the order in which they lie. */
+static const char *const message_lengths[] = { "key_len", "value_len", "reply_len", NULL };
+static const char *const output_lengths[] = { "key_len", "value_len", NULL };
+
+/* Adds up the lengths that an object names; the name of a wrong one, or NULL. */
+static const char *
+add_lengths(const json_t *object, const char *const *names, uint64_t *sum)
+{
+    for (; *names; names++) {
+        const json_t *field = json_object_get(object, *names);
+        int64_t size = 0;
+        if (!field || json_is_null(field)) {
+            continue;
+        }
+        if (!read_int(field, &size) || size < 0 || size > ID_MAX || *sum > (uint64_t)ID_MAX) {
+            return *names;
+        }
+        *sum += (uint64_t)size;
+    }
+    return NULL;
+}
+
+bool
+lw_programs_answer_measure(struct lw_programs_answer *answer, uint64_t *ret_size)
+{
+    uint64_t sum = 0;
+    const json_t *outputs = json_object_get(answer->root, "outputs");
+    const char *wrong = add_lengths(answer->root, message_lengths, &sum);
+    for (size_t i = 0; !wrong && i < json_array_size(outputs); i++) {
+        wrong = add_lengths(json_array_get(outputs, i), output_lengths, &sum);
+    }
+    if (wrong) {
+        (void)snprintf(answer->why, sizeof answer->why, "\"%s\" is no number of bytes", wrong);
+        return false;
+    }
+    *ret_size = sum;
+    return true;
+}
+
 /* -- Applying an answer ------------------------------------------------------------------------ */
 
 /* What is wrong with an answer, for the reason of the message. */
@@ -175,18 +217,49 @@ struct fault {
     const char *why;
 };
 
-/* A text, or bytes in base64, or null; *ret_memory is freed by the caller. */
+/* An answer on its way into its message. `tail` is what no field has taken yet. */
+struct applying {
+    const struct lw_programs_answer *answer;
+    struct lw_outcome *outcome;
+    struct lw_bytes tail;
+    struct fault fault;
+};
+
+/* A text, or bytes in base64 or behind the header, or null; `memory` is freed by the caller. */
 struct content {
     struct lw_bytes bytes;
     void *memory;
     bool is_given;
 };
 
+/* Takes what an object's field such as reply_len says; false when it has none. */
 static bool
-read_content(const json_t *object, const char *name, struct content *ret_content,
-             struct fault *fault)
+take_framed(struct applying *applying, const json_t *object, const char *name,
+            struct content *ret_content)
+{
+    char name_len[32];
+    int64_t size = 0;
+    (void)snprintf(name_len, sizeof name_len, "%s_len", name);
+    const json_t *field = json_object_get(object, name_len);
+    if (!applying->answer->is_framed || !field || !read_int(field, &size)) {
+        return false;
+    }
+    struct lw_bytes *tail = &applying->tail;
+    lw_assert(size >= 0 && (uint64_t)size <= tail->size); /* as it was measured */
+    *ret_content = (struct content){ .bytes = { tail->data, (size_t)size }, .is_given = true };
+    *tail = (struct lw_bytes){ (const char *)tail->data + size, tail->size - (size_t)size };
+    return true;
+}
+
+static bool
+read_content(struct applying *applying, const json_t *object, const char *name,
+             struct content *ret_content)
 {
     char name_b64[32];
+    struct fault *fault = &applying->fault;
+    if (take_framed(applying, object, name, ret_content)) {
+        return true;
+    }
     (void)snprintf(name_b64, sizeof name_b64, "%s_b64", name);
     const json_t *text = json_object_get(object, name);
     struct lw_bytes coded = view_of(json_object_get(object, name_b64));
@@ -209,29 +282,31 @@ read_content(const json_t *object, const char *name, struct content *ret_content
 }
 
 static bool
-add(struct lw_outcome *outcome, bool is_reply, const struct lw_output *output,
-    struct fault *fault)
+add(struct applying *applying, bool is_reply, const struct lw_output *output)
 {
-    enum lw_status status = lw_outcome_add(outcome, is_reply, output);
+    enum lw_status status = lw_outcome_add(applying->outcome, is_reply, output);
     if (status == LW_STATUS_OK) {
         return true;
     }
-    *fault = (struct fault){ is_reply ? "reply" : "outputs", status == LW_STATUS_TOO_LARGE
-                                                                 ? "has too many items"
-                                                                 : "found no memory" };
+    applying->fault = (struct fault){ is_reply ? "reply" : "outputs",
+                                      status == LW_STATUS_TOO_LARGE ? "has too many items"
+                                                                    : "found no memory" };
     return false;
 }
 
+/* Key and value of an answer as a whole mean nothing, but their bytes come first. */
 static bool
-apply_reply(const struct lw_programs_answer *answer, struct lw_outcome *outcome,
-            struct fault *fault)
+apply_reply(struct applying *applying)
 {
     struct content reply;
-    if (!read_content(answer->root, "reply", &reply, fault)) {
+    const json_t *root = applying->answer->root;
+    (void)take_framed(applying, root, "key", &reply);
+    (void)take_framed(applying, root, "value", &reply);
+    if (!read_content(applying, root, "reply", &reply)) {
         return false;
     }
     struct lw_output output = { .value = reply.bytes };
-    bool is_right = !reply.is_given || add(outcome, true, &output, fault);
+    bool is_right = !reply.is_given || add(applying, true, &output);
     lw_free(reply.memory);
     return is_right;
 }
@@ -308,19 +383,19 @@ read_output(const json_t *item, struct lw_output *ret_output, struct lw_header *
 }
 
 static bool
-apply_output(const json_t *item, struct lw_outcome *outcome, struct fault *fault)
+apply_output(struct applying *applying, const json_t *item)
 {
     struct content key = { .memory = NULL };
     struct content value = { .memory = NULL };
     struct lw_header *headers = NULL;
     struct lw_output output = { .topic = NULL };
-    bool is_right = read_output(item, &output, &headers, fault) &&
-                    read_content(item, "key", &key, fault) &&
-                    read_content(item, "value", &value, fault);
+    bool is_right = read_output(item, &output, &headers, &applying->fault) &&
+                    read_content(applying, item, "key", &key) &&
+                    read_content(applying, item, "value", &value);
     if (is_right) {
         output.key = key.bytes;
         output.value = value.bytes;
-        is_right = add(outcome, false, &output, fault);
+        is_right = add(applying, false, &output);
     }
     lw_free(key.memory);
     lw_free(value.memory);
@@ -329,16 +404,15 @@ apply_output(const json_t *item, struct lw_outcome *outcome, struct fault *fault
 }
 
 static bool
-apply_outputs(const struct lw_programs_answer *answer, struct lw_outcome *outcome,
-              struct fault *fault)
+apply_outputs(struct applying *applying)
 {
-    const json_t *outputs = json_object_get(answer->root, "outputs");
+    const json_t *outputs = json_object_get(applying->answer->root, "outputs");
     if (outputs && !json_is_array(outputs)) {
-        *fault = (struct fault){ "outputs", "is not an array" };
+        applying->fault = (struct fault){ "outputs", "is not an array" };
         return false;
     }
     for (size_t i = 0; i < json_array_size(outputs); i++) {
-        if (!apply_output(json_array_get(outputs, i), outcome, fault)) {
+        if (!apply_output(applying, json_array_get(outputs, i))) {
             return false;
         }
     }
@@ -410,13 +484,15 @@ lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_deli
     if (is_right && json_object_size(answer->root) == 2) {
         return verdict; /* id and result: nothing else is said */
     }
-    struct lw_outcome *outcome = lw_delivery_outcome(delivery);
-    if (!outcome) {
+    struct applying applying = { .answer = answer, .tail = answer->tail };
+    applying.outcome = lw_delivery_outcome(delivery);
+    if (!applying.outcome) {
         return LW_ERROR;
     }
-    is_right = is_right && apply_words(answer, outcome, &fault) &&
-               apply_reply(answer, outcome, &fault) && apply_outputs(answer, outcome, &fault);
-    return is_right ? verdict : refuse(outcome, &fault);
+    applying.fault = fault;
+    is_right = is_right && apply_words(answer, applying.outcome, &applying.fault) &&
+               apply_reply(&applying) && apply_outputs(&applying);
+    return is_right ? verdict : refuse(applying.outcome, &applying.fault);
 }
 
 bool

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one line from a program says: ready, an answer, an extension, a log line, or nothing of
- * ours. Reading a line never fails: what is no JSON object, or one of somebody else, is stray.
+ * What one line from a program says, or the header of one frame: ready, an answer, an extension,
+ * a log line, or nothing of ours. Reading a line never fails: what is no JSON object, or one of
+ * somebody else, is stray. A frame's bytes lie behind its header: fields such as reply_len take
+ * them in order, in place of reply and reply_b64.
  * An answer is applied to its delivery: verdict, reason, code, delay, reply, outputs. An answer
  * that cannot be used as a whole becomes an error of that message that says why.
  */
@@ -13,6 +15,7 @@
 #include "core/delivery.h"
 
 #define LW_PROGRAMS_PROTOCOL 1
+#define LW_PROGRAMS_UNIT_MAX (16 * 1024 * 1024) /* of a line or frame, beside what it answers */
 
 enum lw_programs_line {
     LW_PROGRAMS_LINE_STRAY,  /* not of the protocol: the program's own output */
@@ -26,6 +29,9 @@ enum lw_programs_line {
 struct lw_programs_answer {
     enum lw_programs_line kind;
     json_t *root;
+    struct lw_bytes line; /* or the frame's header */
+    struct lw_bytes tail; /* of a frame: the bytes behind its header */
+    bool is_framed;
     int64_t id;
     int64_t protocol;
     int64_t extend_ms;
@@ -39,6 +45,8 @@ struct lw_programs_answer {
 /* The caller clears it. Views live until then. */
 void lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_answer);
 void lw_programs_answer_clear(struct lw_programs_answer *answer);
+/* How many bytes belong behind this header; false: a length makes no sense, `why` names it. */
+bool lw_programs_answer_measure(struct lw_programs_answer *answer, uint64_t *ret_size);
 /*
  * Reads and applies one answer that needs no id, for engines that know whom it answers. Something
  * that is no answer becomes LW_ERROR with a reason. False: no memory, and nothing is known.

@@ -182,6 +182,17 @@ is_failure(const struct lw_programs *programs, const struct lw_programs_end *end
     return is_idle_end || never_worked;
 }
 
+/* A program that never says a word may be one for the other protocol. */
+static const char *
+doubt_about(const struct lw_programs *programs, const struct lw_programs_end *end)
+{
+    const struct lw_programs_protocol *protocol = programs->config.protocol;
+    bool is_silent = !end->was_ready && !end->has_spoken;
+    bool is_late = is_silent && end->cause == LW_PROGRAMS_BY_START;
+    bool has_left = is_silent && end->cause == LW_PROGRAMS_BY_ITSELF && protocol->doubts_exits;
+    return is_late || has_left ? protocol->doubt : "";
+}
+
 static void
 fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
      const struct lw_programs_end *end)
@@ -195,7 +206,8 @@ fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
                                         : " before its first answer";
     const char *what = end->cause == LW_PROGRAMS_BY_TIMEOUT ? "it does not read its input"
                                                             : end->why;
-    (void)snprintf(why, sizeof why, "%s%s", what, when);
+    const char *doubt = doubt_about(programs, end);
+    (void)snprintf(why, sizeof why, "%s%s%s%s", what, when, doubt[0] ? ": " : "", doubt);
     lw_programs_output_last(&worker->log, LW_PROGRAMS_LAST_LINES, last, sizeof last);
     struct lw_programs_failure failure = {
         .code = is_broken ? "E0603" : "E0602",

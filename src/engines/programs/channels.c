@@ -2,8 +2,8 @@
 /*
  * What a worker's process says, on standard output, standard error and descriptor 3. The channel
  * on which it says `ready` speaks the protocol, the other is text for the log. One read may carry
- * many lines; one call reads once, so that no worker keeps the loop from the others. What was
- * written before a death counts, so the pipes are read to their ends before the end is told.
+ * many lines or frames; one call reads once, so that no worker keeps the loop from the others.
+ * What was written before a death counts, so the pipes are read to their ends before it is told.
  */
 #include "engines/programs/worker.h"
 
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES_MAX = 16 * 1024 * 1024, TEXT_BYTES_MAX = 8 * 1024, LAST_READS_MAX = 1024 };
+enum { TEXT_BYTES_MAX = 8 * 1024, LAST_READS_MAX = 1024 };
 
-/* -- Lines ---------------------------------------------------------------------------------- */
+/* -- What it says ----------------------------------------------------------------------------------- */
 
 static void break_off(struct lw_programs_worker *worker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -33,6 +33,18 @@ break_off(struct lw_programs_worker *worker, const char *format, ...)
                            worker->config->host->now + LW_PROGRAMS_KILL_AFTER, why);
 }
 
+/* From here on it carries nothing of the protocol. */
+static void
+turn_to_text(struct lw_programs_reader *reader)
+{
+    if (reader->is_overlong || reader->end - reader->begin > TEXT_BYTES_MAX) {
+        lw_programs_reader_deinit(reader);
+    }
+    reader->is_cutting = true;
+    reader->scanned = reader->begin;
+    reader->need = 0;
+}
+
 static void
 on_ready_line(struct lw_programs_worker *worker, const struct lw_programs_answer *answer,
               bool is_answers)
@@ -47,10 +59,7 @@ on_ready_line(struct lw_programs_worker *worker, const struct lw_programs_answer
     }
     worker->is_concurrent = answer->is_concurrent;
     worker->uses_answers = is_answers;
-    if (is_answers) {
-        worker->output.is_cutting = true;
-        worker->output.line_max = TEXT_BYTES_MAX;
-    }
+    turn_to_text(is_answers ? &worker->output : &worker->answers);
     worker->state = LW_PROGRAMS_READY;
     lw_timers_disarm(&worker->config->host->timers, &worker->timer);
     worker->config->on_ready(worker);
@@ -61,6 +70,14 @@ take_answer(struct lw_programs_worker *worker, struct lw_programs_task *task,
             const struct lw_programs_answer *answer)
 {
     struct lw_programs_task *next = NULL;
+    const struct lw_message *message = &task->delivery->message;
+    bool is_kept = lw_programs_sender_keep(&worker->sender, &message->key) &&
+                   lw_programs_sender_keep(&worker->sender, &message->value);
+    if (!is_kept) {
+        break_off(worker,
+                  "it answered before it read all, and there was no memory for the rest");
+        return;
+    }
     task->delivery->verdict = (uint8_t)lw_programs_answer_apply(answer, task->delivery);
     lw_list_remove(&task->link);
     worker->open_count--;
@@ -141,77 +158,92 @@ is_open_id(const struct lw_programs_worker *worker, int64_t id)
 }
 
 static void
-on_protocol_line(struct lw_programs_worker *worker, struct lw_bytes line, bool is_answers)
+on_unit(struct lw_programs_worker *worker, const struct lw_programs_answer *answer,
+        bool is_answers)
 {
-    struct lw_programs_answer answer;
-    lw_programs_answer_read(line, &answer);
-    switch (answer.kind) {
+    worker->has_spoken = worker->has_spoken || answer->kind != LW_PROGRAMS_LINE_STRAY;
+    switch (answer->kind) {
     case LW_PROGRAMS_LINE_STRAY:
-        on_stray_line(worker, line);
+        on_stray_line(worker, answer->line);
         break;
     case LW_PROGRAMS_LINE_READY:
-        on_ready_line(worker, &answer, is_answers);
+        on_ready_line(worker, answer, is_answers);
         break;
     case LW_PROGRAMS_LINE_ANSWER:
-        if (answer.has_result || is_open_id(worker, answer.id)) {
-            on_task_line(worker, &answer);
+        if (answer->has_result || is_open_id(worker, answer->id)) {
+            on_task_line(worker, answer);
         } else {
-            on_stray_line(worker, line);
+            on_stray_line(worker, answer->line);
         }
         break;
     case LW_PROGRAMS_LINE_EXTEND:
-        on_task_line(worker, &answer);
+        on_task_line(worker, answer);
         break;
     case LW_PROGRAMS_LINE_LOG:
-        lw_programs_output_log(&worker->log, answer.level, answer.text);
+        lw_programs_output_log(&worker->log, answer->level, answer->text);
         break;
     case LW_PROGRAMS_LINE_BROKEN:
         if (worker->state != LW_PROGRAMS_ENDING) {
-            break_off(worker, "it broke the protocol: %s", answer.why);
+            break_off(worker, "it broke the protocol: %s", answer->why);
         }
         break;
     }
-    lw_programs_answer_clear(&answer);
+}
+
+/* What it writes on this channel is not understood any more. */
+static void
+on_broken(struct lw_programs_worker *worker, struct lw_programs_reader *reader, const char *why)
+{
+    worker->has_spoken = true;
+    if (worker->state != LW_PROGRAMS_ENDING) {
+        break_off(worker, "%s", why);
+    }
+    turn_to_text(reader);
 }
 
 /* -- Channels ------------------------------------------------------------------------------- */
 
-static bool
-is_protocol(const struct lw_programs_worker *worker, bool is_answers)
-{
-    bool is_undecided = worker->state == LW_PROGRAMS_STARTING;
-    return is_undecided || worker->uses_answers == is_answers;
-}
-
 static void
-on_line(struct lw_programs_worker *worker, const struct lw_programs_reader *reader,
+on_text(struct lw_programs_worker *worker, const struct lw_programs_reader *reader,
         struct lw_bytes line)
 {
-    bool is_answers = reader == &worker->answers;
-    if (reader == &worker->errors) {
-        lw_programs_output_line(&worker->log, line, "stderr");
-    } else if (is_protocol(worker, is_answers)) {
-        on_protocol_line(worker, line, is_answers);
-    } else {
-        lw_programs_output_line(&worker->log, line, "stdout");
+    lw_programs_output_line(&worker->log, line,
+                            reader == &worker->errors ? "stderr" : "stdout");
+}
+
+/* Takes the next thing out of what was read; false when there is none. */
+static bool
+read_one(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
+{
+    struct lw_bytes line;
+    struct lw_programs_answer answer;
+    reader->line_max = reader->is_cutting ? TEXT_BYTES_MAX
+                                          : LW_PROGRAMS_UNIT_MAX + worker->open_bytes_max;
+    if (reader->is_cutting) {
+        bool is_there = lw_programs_reader_next(reader, &line);
+        if (is_there) {
+            on_text(worker, reader, line);
+        }
+        return is_there;
     }
+    switch (worker->config->protocol->next(reader, &answer)) {
+    case LW_PROGRAMS_NEXT_NONE:
+        return false;
+    case LW_PROGRAMS_NEXT_UNIT:
+        on_unit(worker, &answer, reader == &worker->answers);
+        lw_programs_answer_clear(&answer);
+        return true;
+    case LW_PROGRAMS_NEXT_BROKEN:
+        on_broken(worker, reader, answer.why);
+        return true;
+    }
+    return false;
 }
 
 static void
-read_lines(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
+read_all(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
 {
-    struct lw_bytes line;
-    reader->line_max = reader->is_cutting ? TEXT_BYTES_MAX
-                                          : LINE_BYTES_MAX + worker->open_bytes_max;
-    while (lw_programs_reader_next(reader, &line)) {
-        on_line(worker, reader, line);
-    }
-    if (reader->is_overlong && worker->state != LW_PROGRAMS_ENDING) {
-        break_off(worker, "it wrote a line of more than %d MiB", LINE_BYTES_MAX >> 20);
-    }
-    if (reader->is_overlong) {
-        lw_programs_reader_deinit(reader);
-        reader->is_cutting = true;
+    while (read_one(worker, reader)) {
     }
 }
 
@@ -230,13 +262,27 @@ on_channel_end(struct lw_programs_worker *worker, const struct lw_programs_reade
     }
 }
 
-/* A last line without its end counts as a line. */
 static void
 read_rest(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
 {
-    struct lw_bytes rest;
-    if (lw_programs_reader_rest(reader, &rest)) {
-        on_line(worker, reader, rest);
+    struct lw_bytes line;
+    struct lw_programs_answer answer;
+    if (reader->is_cutting) {
+        if (lw_programs_reader_rest(reader, &line)) {
+            on_text(worker, reader, line);
+        }
+        return;
+    }
+    switch (worker->config->protocol->rest(reader, &answer)) {
+    case LW_PROGRAMS_NEXT_NONE:
+        return;
+    case LW_PROGRAMS_NEXT_UNIT:
+        on_unit(worker, &answer, reader == &worker->answers);
+        lw_programs_answer_clear(&answer);
+        return;
+    case LW_PROGRAMS_NEXT_BROKEN:
+        worker->is_cut_short = true;
+        return;
     }
 }
 
@@ -245,7 +291,7 @@ on_channel(struct lw_programs_worker *worker, struct lw_programs_reader *reader,
            struct lw_watch **watch)
 {
     enum lw_programs_read got = lw_programs_reader_fill(reader, fd);
-    read_lines(worker, reader);
+    read_all(worker, reader);
     if (got != LW_PROGRAMS_READ_END || !*watch) {
         return;
     }
@@ -306,8 +352,8 @@ void
 lw_programs_channels_begin(struct lw_programs_worker *worker)
 {
     lw_programs_channels_deinit(worker);
-    lw_programs_reader_init(&worker->output, LINE_BYTES_MAX, false);
-    lw_programs_reader_init(&worker->answers, LINE_BYTES_MAX, false);
+    lw_programs_reader_init(&worker->output, LW_PROGRAMS_UNIT_MAX, false);
+    lw_programs_reader_init(&worker->answers, LW_PROGRAMS_UNIT_MAX, false);
     lw_programs_reader_init(&worker->errors, TEXT_BYTES_MAX, true);
 }
 
@@ -329,7 +375,7 @@ drain(struct lw_programs_worker *worker, struct lw_programs_reader *reader, int 
     }
     for (int i = 0; i < LAST_READS_MAX; i++) {
         enum lw_programs_read got = lw_programs_reader_fill(reader, fd);
-        read_lines(worker, reader);
+        read_all(worker, reader);
         if (got != LW_PROGRAMS_READ_SOME) {
             break;
         }

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "base/alloc.h"
+#include "engines/programs/once.h"
 #include "engines/programs/programs.h"
 
 #define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or a tenth of what is left */
@@ -77,15 +78,20 @@ on_stray(struct lw_programs_worker *worker)
 
 /* -- The table -------------------------------------------------------------------------------- */
 
-static enum lw_status
-start(struct lw_engine *engine, struct lw_error *ret_error)
+void
+lw_programs_block_sigpipe(void)
 {
     sigset_t set;
-    (void)ret_error;
-    /* A program may exit without reading: that is an error of write, not our end. */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static enum lw_status
+start(struct lw_engine *engine, struct lw_error *ret_error)
+{
+    (void)ret_error;
+    lw_programs_block_sigpipe();
     lw_programs_start_workers(programs_of(engine));
     return LW_STATUS_OK;
 }
@@ -203,16 +209,16 @@ free_texts(char **texts)
     lw_free(texts);
 }
 
-static void
-destroy(struct lw_engine *engine)
+void
+lw_programs_deinit(struct lw_programs *programs)
 {
-    struct lw_programs *programs = programs_of(engine);
+    struct lw_timers *timers = &programs->engine.host->timers;
     for (uint32_t i = 0; i < programs->worker_count; i++) {
         lw_programs_worker_deinit(&programs->workers[i]);
     }
-    lw_timers_disarm(&engine->host->timers, &programs->start_timer);
-    lw_timers_disarm(&engine->host->timers, &programs->stop_timer);
-    lw_timers_disarm(&engine->host->timers, &programs->memory_timer);
+    lw_timers_disarm(timers, &programs->start_timer);
+    lw_timers_disarm(timers, &programs->stop_timer);
+    lw_timers_disarm(timers, &programs->memory_timer);
     lw_programs_tasks_deinit(&programs->tasks);
     lw_free(programs->workers);
     lw_free(programs->name);
@@ -221,6 +227,13 @@ destroy(struct lw_engine *engine)
     lw_free(programs->directory);
     free_texts(programs->program);
     free_texts(programs->environment);
+}
+
+static void
+destroy(struct lw_engine *engine)
+{
+    struct lw_programs *programs = programs_of(engine);
+    lw_programs_deinit(programs);
     lw_free(programs);
 }
 
@@ -271,11 +284,19 @@ add_variable(char **environment, const char *name, const char *value)
     return *environment != NULL;
 }
 
+static const struct lw_programs_protocol *
+protocol_of(const struct lw_programs_options *options)
+{
+    return options->protocol == LW_PROTOCOL_FRAMES ? &lw_programs_frames : &lw_programs_lines;
+}
+
 static bool
 copy_options(struct lw_programs *programs, const char *name,
              const struct lw_programs_options *options)
 {
     enum { VARIABLES = 4 };
+    bool is_once = options->protocol == LW_PROTOCOL_ONCE;
+    const char *protocol = is_once ? "once" : protocol_of(options)->name;
     programs->name = lw_copy_text(name);
     programs->service = lw_copy_text(options->service ? options->service : "laneway");
     programs->pipeline = lw_copy_text(options->pipeline);
@@ -285,8 +306,8 @@ copy_options(struct lw_programs *programs, const char *name,
     bool has_all = programs->name && programs->service && programs->program &&
                    programs->environment && (programs->pipeline || !options->pipeline) &&
                    (programs->directory || !options->directory);
-    return has_all && add_variable(programs->environment, "LANEWAY_PROTOCOL", "lines") &&
-           add_variable(programs->environment, "LANEWAY_FD", "3") &&
+    return has_all && add_variable(programs->environment, "LANEWAY_PROTOCOL", protocol) &&
+           (is_once || add_variable(programs->environment, "LANEWAY_FD", "3")) &&
            add_variable(programs->environment, "LANEWAY_HANDLER", programs->name) &&
            add_variable(programs->environment, "LANEWAY_SERVICE", programs->service);
 }
@@ -297,11 +318,13 @@ fill_config(struct lw_programs *programs, const struct lw_programs_options *opti
     programs->config = (struct lw_programs_config){
         .host = programs->engine.host,
         .tasks = &programs->tasks,
+        .protocol = protocol_of(options),
         .service = programs->service,
         .handler = programs->name,
         .command = { .program = (const char *const *)programs->program,
                      .directory = programs->directory,
                      .environment = (const char *const *)programs->environment,
+                     .has_answers = true,
                      .has_pidfd = lw_programs_process_has_pidfd() },
         .window = options->window,
         .timeout_ms = options->timeout_ms,
@@ -333,6 +356,23 @@ make_workers(struct lw_programs *programs, const struct lw_programs_options *opt
     return true;
 }
 
+bool
+lw_programs_init(struct lw_programs *programs, const char *name,
+                 const struct lw_programs_options *options)
+{
+    lw_list_init(&programs->waiting);
+    lw_list_init(&programs->suspects);
+    lw_timer_init(&programs->start_timer, lw_programs_on_start_timer);
+    lw_timer_init(&programs->stop_timer, on_stop_timer);
+    lw_timer_init(&programs->memory_timer, lw_programs_on_memory_timer);
+    if (!copy_options(programs, name, options)) {
+        return false;
+    }
+    programs->engine.name = programs->name;
+    fill_config(programs, options);
+    return true;
+}
+
 enum lw_status
 lw_programs_engine_create(struct lw_host *host, struct lw_completions *completions,
                           const char *name, const struct lw_programs_options *options,
@@ -342,6 +382,9 @@ lw_programs_engine_create(struct lw_host *host, struct lw_completions *completio
         options->window == 0) {
         return LW_STATUS_INVALID;
     }
+    if (options->protocol == LW_PROTOCOL_ONCE) {
+        return lw_once_engine_create(host, completions, name, options, ret_engine);
+    }
     struct lw_programs *programs = lw_alloc(sizeof *programs);
     if (!programs) {
         return LW_STATUS_NO_MEMORY;
@@ -349,18 +392,7 @@ lw_programs_engine_create(struct lw_host *host, struct lw_completions *completio
     programs->engine.ops = &programs_ops;
     programs->engine.host = host;
     programs->engine.completions = completions;
-    lw_list_init(&programs->waiting);
-    lw_list_init(&programs->suspects);
-    lw_timer_init(&programs->start_timer, lw_programs_on_start_timer);
-    lw_timer_init(&programs->stop_timer, on_stop_timer);
-    lw_timer_init(&programs->memory_timer, lw_programs_on_memory_timer);
-    if (!copy_options(programs, name, options)) {
-        destroy(&programs->engine);
-        return LW_STATUS_NO_MEMORY;
-    }
-    programs->engine.name = programs->name;
-    fill_config(programs, options);
-    if (!make_workers(programs, options)) {
+    if (!lw_programs_init(programs, name, options) || !make_workers(programs, options)) {
         destroy(&programs->engine);
         return LW_STATUS_NO_MEMORY;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs engine: handlers are programs of any language, kept alive, that speak the lines
- * protocol (docs/protocol.md). Room is what ready workers would take now. A program that cannot
+ * The programs engine: handlers are programs of any language, kept alive, that speak lines or
+ * frames, or are run once for each message (docs/protocol.md). Room is what ready workers would take now. A program that cannot
  * start, or ends right after its start, takes the engine down: nobody is charged, and it is
  * tried again after 1 s, then twice as long each time, 30 s at most.
  */
@@ -11,12 +11,16 @@
 #include <laneway/plugin.h>
 
 struct lw_programs_options {
+    enum lw_protocol protocol;
+    const struct lw_exit_class *exit_codes; /* once: over the table of codes */
+    size_t exit_code_count;
+    bool has_reply;                 /* once: what is printed is a reply, not text for the log */
     const char *const *program;     /* argv, NULL-terminated; looked up in PATH, no shell */
     const char *directory;          /* NULL: ours */
     const char *const *environment; /* NAME=VALUE, NULL-terminated, over ours; may be NULL */
     const char *service;            /* for the hello */
     const char *pipeline;           /* for messages to people; NULL: several */
-    uint32_t workers;               /* processes, at least 1 */
+    uint32_t workers;               /* processes at once, at least 1 */
     uint32_t window;                /* messages that one may hold, at least 1 */
     int64_t timeout_ms;             /* of one attempt; 0 none */
     int64_t start_timeout_ms;       /* until `ready`; 0 none */

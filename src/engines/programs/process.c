@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starting and ending a child. posix_spawn rather than fork: the parent has threads and much
- * memory. The file actions close everything from descriptor 4 (or 5) on in the child, since
+ * memory. The file actions close everything behind what the child gets, since
  * client libraries open descriptors that are not close-on-exec. The end is seen through a pidfd;
  * where the kernel or an emulator has none, through a pipe whose other end only the child holds.
  * The group is signalled before the leader is reaped, so the number cannot have been reused.
@@ -19,11 +19,11 @@
 
 #include "base/alloc.h"
 
-enum { FIRST_FREE_FD = 4, STATUS_FD = 4 };
+enum { LAST_TARGET_FD = 4 }; /* of those that the child gets */
 
 extern char **environ;
 
-/* Which of our ends a pipe has, and the child's descriptor for the other. */
+/* In the order of the child's descriptors. */
 enum pipe_index { PIPE_INPUT, PIPE_OUTPUT, PIPE_ERRORS, PIPE_ANSWERS, PIPE_STATUS, PIPE_COUNT };
 
 struct pipes {
@@ -56,10 +56,10 @@ close_pipes(struct pipes *pipes, bool ours_too)
 static int
 move_up(int *fd)
 {
-    if (*fd > STATUS_FD) {
+    if (*fd > LAST_TARGET_FD) {
         return 0;
     }
-    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STATUS_FD + 1);
+    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, LAST_TARGET_FD + 1);
     if (moved < 0) {
         return errno;
     }
@@ -86,7 +86,7 @@ open_pipe(struct pipes *pipes, int index)
 }
 
 static int
-open_pipes(struct pipes *pipes, bool has_status)
+open_pipes(struct pipes *pipes, bool has_status, bool has_answers)
 {
     int failed = 0;
     pipes->count = has_status ? PIPE_COUNT : PIPE_STATUS;
@@ -95,7 +95,7 @@ open_pipes(struct pipes *pipes, bool has_status)
         pipes->theirs[i] = -1;
     }
     for (int i = 0; i < pipes->count && !failed; i++) {
-        failed = open_pipe(pipes, i);
+        failed = i == PIPE_ANSWERS && !has_answers ? 0 : open_pipe(pipes, i);
     }
     return failed;
 }
@@ -122,15 +122,15 @@ static int
 fill_actions(posix_spawn_file_actions_t *actions, const struct pipes *pipes,
              const char *directory)
 {
-    static const int targets[PIPE_COUNT] = { 0, 1, 2, LW_PROGRAMS_ANSWERS_FD, STATUS_FD };
     int failed = 0;
+    int next = 0;
     for (int i = 0; i < pipes->count && !failed; i++) {
-        failed = posix_spawn_file_actions_adddup2(actions, pipes->theirs[i], targets[i]);
+        if (pipes->theirs[i] >= 0) {
+            failed = posix_spawn_file_actions_adddup2(actions, pipes->theirs[i], next++);
+        }
     }
-    bool has_status = pipes->count > PIPE_STATUS;
     if (!failed) {
-        failed = posix_spawn_file_actions_addclosefrom_np(actions,
-                                                          FIRST_FREE_FD + (has_status ? 1 : 0));
+        failed = posix_spawn_file_actions_addclosefrom_np(actions, next);
     }
     if (!failed && directory) {
         failed = posix_spawn_file_actions_addchdir_np(actions, directory);
@@ -187,7 +187,9 @@ build_environment(const char *const *over)
         }
     }
     for (; built && over && *over; over++) {
-        memcpy(&built[used++], over, sizeof *over);
+        if (strchr(*over, '=')) {
+            memcpy(&built[used++], over, sizeof *over);
+        }
     }
     return built;
 }
@@ -239,7 +241,7 @@ lw_programs_process_spawn(const struct lw_programs_command *command,
 {
     struct pipes pipes;
     struct lw_programs_process process = { .is_pidfd = command->has_pidfd };
-    int failed = open_pipes(&pipes, !process.is_pidfd);
+    int failed = open_pipes(&pipes, !process.is_pidfd, command->has_answers);
     failed = failed ? failed : spawn(command, &pipes, &process.pid);
     close_pipes(&pipes, failed != 0);
     if (failed) {

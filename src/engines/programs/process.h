@@ -33,8 +33,10 @@ struct lw_programs_exit {
 struct lw_programs_command {
     const char *const *program;     /* argv; looked up in PATH */
     const char *directory;          /* NULL: ours */
-    const char *const *environment; /* NAME=VALUE, NULL-terminated, over ours; may be NULL */
+    const char *const *environment; /* NAME=VALUE, NULL-terminated, over ours; may be NULL;
+                                       NAME alone takes ours away */
     bool has_pidfd;                 /* from lw_programs_process_has_pidfd */
+    bool has_answers;               /* descriptor 3 is for answers; else there is none */
 };
 
 /* Does the kernel (or what runs us) tell ends by a descriptor? Asked once, for it is a call. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the programs engine, for the files that share it: engine.c (the table), choice.c
- * (which worker gets what), supply.c (when processes are started), blame.c (who is charged).
+ * (which worker gets what), supply.c (when processes are started), blame.c (who is charged);
+ * once.c is the engine of protocol once, which shares options and failures.
  */
 #ifndef LW_ENGINES_PROGRAMS_PROGRAMS_H
 #define LW_ENGINES_PROGRAMS_PROGRAMS_H
 
 #include <laneway/plugin.h>
 
+#include "engines/programs/engine.h"
 #include "engines/programs/worker.h"
 
 struct lw_programs {
@@ -58,6 +60,14 @@ lw_programs_count(const struct lw_list *list)
     }
     return count;
 }
+
+/* -- engine.c -- */
+/* Of what `once` shares, too; the engine's ops, host and completions are set. */
+bool lw_programs_init(struct lw_programs *programs, const char *name,
+                      const struct lw_programs_options *options);
+void lw_programs_deinit(struct lw_programs *programs);
+/* A program may exit without reading: that is an error of write, not our end. */
+void lw_programs_block_sigpipe(void);
 
 /* -- choice.c -- */
 /* Counts what ready workers would take now. */

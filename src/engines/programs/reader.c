@@ -52,8 +52,10 @@ make_room(struct lw_programs_reader *reader)
         return true;
     }
     size_t capacity = reader->capacity * 2;
-    if (capacity < reader->end + READ_BYTES) {
-        capacity = reader->end + READ_BYTES;
+    size_t wanted = reader->need > reader->end - reader->begin ? reader->begin + reader->need
+                                                               : reader->end;
+    if (capacity < wanted + READ_BYTES) {
+        capacity = wanted + READ_BYTES;
     }
     char *data = lw_resize_array(reader->data, capacity, 1);
     if (!data) {

@@ -2,7 +2,7 @@
 /*
  * Bytes in, lines out, from one descriptor: a buffer that grows for a long line up to a bound and
  * shrinks after it. Where every line matters, one beyond the bound is an error; where lines are
- * only text for the log, it is cut.
+ * only text for the log, it is cut. Protocol frames takes its frames out of the same buffer.
  */
 #ifndef LW_ENGINES_PROGRAMS_READER_H
 #define LW_ENGINES_PROGRAMS_READER_H
@@ -23,9 +23,10 @@ struct lw_programs_reader {
     size_t begin;   /* of the first line that was not given out */
     size_t scanned; /* no newline before it */
     size_t end;
+    size_t need; /* frames: nothing new before so many bytes from `begin` on are there */
     size_t capacity;
     size_t line_max;
-    bool is_cutting;
+    bool is_cutting;  /* only text for the log */
     bool is_overlong; /* a line is longer than line_max, and not cut */
 };
 

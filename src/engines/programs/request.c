@@ -66,6 +66,15 @@ write_content(struct lw_json *json, const char *name, const char *name_b64,
     }
 }
 
+static void
+write_length(struct lw_json *json, const char *name, struct lw_bytes bytes)
+{
+    if (bytes.data) {
+        lw_json_key(json, name);
+        lw_json_int(json, (int64_t)bytes.size);
+    }
+}
+
 /* -- Headers ----------------------------------------------------------------------------------- */
 
 struct entry {
@@ -221,10 +230,11 @@ write_counts(struct lw_json *json, const struct lw_delivery *delivery, int64_t d
     }
 }
 
-bool
-lw_programs_request_write(struct lw_text *out, int64_t id, const struct lw_delivery *delivery,
-                          int64_t deadline_ms)
+static bool
+write_message(struct lw_text *out, int64_t id, const struct lw_delivery *delivery,
+              int64_t deadline_ms, bool is_framed)
 {
+    const struct lw_message *message = &delivery->message;
     size_t size_before = out->size;
     struct lw_json json;
     lw_json_init(&json, out);
@@ -232,13 +242,20 @@ lw_programs_request_write(struct lw_text *out, int64_t id, const struct lw_deliv
     lw_json_key(&json, "id");
     lw_json_int(&json, id);
     write_origin(&json, delivery);
-    write_content(&json, "key", "key_b64", delivery->message.key);
-    write_content(&json, "ordering_key", "ordering_key_b64", delivery->message.ordering_key);
+    if (!is_framed) {
+        write_content(&json, "key", "key_b64", message->key);
+    }
+    write_content(&json, "ordering_key", "ordering_key_b64", message->ordering_key);
     write_headers(&json, delivery);
     write_time(&json, "timestamp", lw_delivery_timestamp_ms(delivery));
     write_time(&json, "event_time", lw_delivery_event_time_ms(delivery));
     write_counts(&json, delivery, deadline_ms);
-    write_content(&json, "value", "value_b64", delivery->message.value);
+    if (is_framed) {
+        write_length(&json, "key_len", message->key);
+        write_length(&json, "value_len", message->value);
+    } else {
+        write_content(&json, "value", "value_b64", message->value);
+    }
     end_line(&json);
     if (out->is_failed) {
         out->size = size_before;
@@ -246,4 +263,18 @@ lw_programs_request_write(struct lw_text *out, int64_t id, const struct lw_deliv
         return false;
     }
     return true;
+}
+
+bool
+lw_programs_request_write(struct lw_text *out, int64_t id, const struct lw_delivery *delivery,
+                          int64_t deadline_ms)
+{
+    return write_message(out, id, delivery, deadline_ms, false);
+}
+
+bool
+lw_programs_request_header(struct lw_text *out, int64_t id, const struct lw_delivery *delivery,
+                           int64_t deadline_ms)
+{
+    return write_message(out, id, delivery, deadline_ms, true);
 }

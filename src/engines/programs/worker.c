@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "engines/programs/request.h"
 
 #define QUIET_AFTER (1000 * LW_MS) /* after end of input or of output, before TERM */
 #define LOOK_AFTER (10 * LW_MS)
@@ -254,15 +253,15 @@ lw_programs_worker_give(struct lw_programs_worker *worker, struct lw_programs_ta
 {
     lw_assert(lw_programs_worker_room(worker) > 0);
     int64_t timeout_ms = worker->config->timeout_ms;
+    const struct lw_programs_protocol *protocol = worker->config->protocol;
     task->place = lw_programs_sender_place(&worker->sender);
-    size_t before = worker->sender.text.size;
     int64_t id = lw_programs_tasks_name(worker->config->tasks, task);
-    if (!lw_programs_request_write(&worker->sender.text, id, task->delivery,
-                                   timeout_ms > 0 ? timeout_ms : -1)) {
+    if (!protocol->write_request(&worker->sender, id, task->delivery,
+                                 timeout_ms > 0 ? timeout_ms : -1)) {
         task->id = 0;
         return false;
     }
-    size_t size = worker->sender.text.size - before;
+    size_t size = (size_t)(lw_programs_sender_place(&worker->sender) - task->place);
     worker->open_bytes_max = size > worker->open_bytes_max ? size : worker->open_bytes_max;
     task->worker = worker;
     task->is_late = false;
@@ -322,6 +321,7 @@ tell_end(struct lw_programs_worker *worker)
         end.was_ready = worker->state == LW_PROGRAMS_READY;
     }
     end.answered = worker->answered;
+    end.has_spoken = worker->has_spoken;
     if (worker->process.input >= 0) {
         lw_programs_sender_end(&worker->sender, worker->process.input);
     }
@@ -329,6 +329,10 @@ tell_end(struct lw_programs_worker *worker)
     end.exit = lw_programs_process_end(&worker->process);
     if (end.cause == LW_PROGRAMS_BY_ITSELF && !worker->is_term_sent) {
         describe_exit(&end);
+    }
+    if (worker->is_cut_short && end.cause == LW_PROGRAMS_BY_ITSELF) {
+        size_t length = strlen(end.why);
+        (void)snprintf(end.why + length, sizeof end.why - length, " in the middle of a frame");
     }
     lw_timers_disarm(&worker->config->host->timers, &worker->timer);
     lw_timers_disarm(&worker->config->host->timers, &worker->look_timer);
@@ -378,6 +382,8 @@ begin(struct lw_programs_worker *worker)
     worker->is_over = false;
     worker->uses_answers = false;
     worker->is_concurrent = false;
+    worker->has_spoken = false;
+    worker->is_cut_short = false;
     worker->is_term_sent = false;
     worker->kill_at = LW_NEVER;
     worker->open_bytes_max = 0;
@@ -389,10 +395,10 @@ int
 lw_programs_worker_start(struct lw_programs_worker *worker)
 {
     const struct lw_programs_config *config = worker->config;
+    struct lw_programs_hello hello = { config->service, config->handler, config->window };
     lw_assert(worker->state == LW_PROGRAMS_IDLE && lw_list_is_empty(&worker->open));
     begin(worker);
-    lw_programs_request_hello(&worker->sender.text, config->service, config->handler,
-                              config->window);
+    config->protocol->write_hello(&worker->sender.text, &hello);
     int failed = worker->sender.text.is_failed
                      ? ENOMEM
                      : lw_programs_process_spawn(&config->command, &worker->process);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One worker: a slot for a process that speaks the lines protocol, and the messages it holds.
+ * One worker: a slot for a process that speaks lines or frames, and the messages it holds.
  *
  *   IDLE      no process                          next: STARTING
  *   STARTING  spawned, hello sent                 next: READY, ENDING (no ready in time, against
@@ -18,8 +18,7 @@
 #include "engines/programs/answer.h"
 #include "engines/programs/output.h"
 #include "engines/programs/process.h"
-#include "engines/programs/reader.h"
-#include "engines/programs/sender.h"
+#include "engines/programs/protocol.h"
 #include "engines/programs/tasks.h"
 
 #define LW_PROGRAMS_KILL_AFTER (5000 * LW_MS) /* TERM */
@@ -44,6 +43,7 @@ struct lw_programs_end {
     enum lw_programs_cause cause;
     struct lw_programs_exit exit;
     bool was_ready;
+    bool has_spoken;   /* it said anything of the protocol */
     uint64_t answered; /* messages, in its life */
     char why[160];     /* a phrase such as "exit 3" or "answered id 7, which is not open" */
 };
@@ -51,6 +51,7 @@ struct lw_programs_end {
 struct lw_programs_config {
     struct lw_host *host;
     struct lw_programs_tasks *tasks;
+    const struct lw_programs_protocol *protocol;
     const char *service;
     const char *handler;
     struct lw_programs_command command;
@@ -87,6 +88,8 @@ struct lw_programs_worker {
     bool is_over;      /* its process has ended; what it left is being read */
     bool uses_answers; /* the protocol is on descriptor 3, stdout is text */
     bool is_concurrent;
+    bool has_spoken;     /* anything of the protocol */
+    bool is_cut_short;   /* its last words were half a frame */
     struct lw_list open; /* lw_programs_task.link, in the order of handing over */
     uint32_t open_count;
     size_t open_bytes_max; /* the longest request since nothing was open: bounds answers */

@@ -14,6 +14,8 @@
   retires N        exits with 0 after N answers
   wrong-ids        answers every message with an id that is not open
   deaf             says ready, then closes its input and sleeps
+  hasty            says ready before it was spoken to
+  plain            has none
 """
 import json
 import os
@@ -54,6 +56,8 @@ def begin():
         time.sleep(3600)
 
 
+if HOW == "hasty":
+    say({"ready": {"protocol": 1}})
 answered = 0
 for line in sys.stdin:
     message = json.loads(line)

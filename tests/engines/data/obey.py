@@ -3,9 +3,9 @@
 """obey.py [how]: the handler of the engine tests. It does what a message's text says.
 
 The same commands as tests/engines/obey.c, and some that only a program can do. `how` is a word
-that changes its manners: concurrent, fd3, noisy.
+that changes its manners: concurrent, fd3, noisy; frames (whatever LANEWAY_PROTOCOL says), eager
+(says ready before it was spoken to). It speaks lines or frames, as LANEWAY_PROTOCOL says.
 """
-import base64
 import json
 import os
 import signal
@@ -15,21 +15,66 @@ import time
 
 HOW = sys.argv[1:]
 LOCK = threading.Lock()
-OUT = os.fdopen(int(os.environ["LANEWAY_FD"]), "w") if "fd3" in HOW else sys.stdout
+FRAMED = "frames" in HOW or os.environ["LANEWAY_PROTOCOL"] == "frames"
+OUT = os.fdopen(int(os.environ["LANEWAY_FD"]), "wb") if "fd3" in HOW else sys.stdout.buffer
+
+
+def write(data):
+    with LOCK:
+        OUT.write(data)
+        OUT.flush()
+
+
+def say_text(header, tail=b""):
+    """Writes a line, or a frame with these bytes behind its header."""
+    text = header.encode()
+    write(len(text).to_bytes(4, "big") + text + tail if FRAMED else text + b"\n")
+
+
+def move_bytes(item, names):
+    """Takes texts and bytes out of an item of a frame; the bytes that belong behind the header."""
+    tail = b""
+    for name in names:
+        if FRAMED and isinstance(item.get(name), (str, bytes)):
+            data = item.pop(name)
+            data = data if isinstance(data, bytes) else data.encode()
+            item[name + "_len"] = len(data)
+            tail += data
+    return tail
 
 
 def say(answer):
-    with LOCK:
-        print(json.dumps(answer), file=OUT, flush=True)
+    answer = json.loads(json.dumps(answer)) if not FRAMED else dict(answer)
+    tail = move_bytes(answer, ["reply"])
+    for output in answer.get("outputs", []):
+        tail += move_bytes(output, ["key", "value"])
+    say_text(json.dumps(answer), tail)
+
+
+def messages():
+    """What is read: the hello, then messages, each with its value as a text if it is one."""
+    if not FRAMED:
+        for line in sys.stdin:
+            yield json.loads(line)
+        return
+    read = sys.stdin.buffer.read
+    while length := read(4):
+        message = json.loads(read(int.from_bytes(length, "big")))
+        for name in ("key", "value"):
+            if name + "_len" in message:
+                message[name + "_bytes"] = read(message[name + "_len"])
+        yield message
 
 
 def text_of(message):
-    if "value" in message:
-        return message["value"]
-    return None
+    if "value_bytes" in message and "value" not in message:
+        return message["value_bytes"].decode(errors="surrogateescape")
+    return message.get("value")
 
 
 def echo(message):
+    if "value_bytes" in message:
+        return {"reply": message["value_bytes"]}
     for name in ("value", "value_b64"):
         if name in message:
             return {"reply" + name[5:]: message[name]}
@@ -73,7 +118,9 @@ def obey(message):
         case "hold":
             time.sleep(3600)
         case "show":
-            return answer | {"reply": json.dumps(message)}
+            plain = {name: field for name, field in message.items()
+                     if not isinstance(field, bytes)}
+            return answer | {"reply": json.dumps(plain)}
         case "pid":
             return answer | {"reply": str(os.getpid())}
         case "env":
@@ -99,8 +146,14 @@ def obey(message):
             print(text.split(" ", 1)[1], flush=True)
             return answer
         case "raw":
-            print(text.split(" ", 1)[1].replace("ID", str(message["id"])), file=OUT, flush=True)
+            say_text(text.split(" ", 1)[1].replace("ID", str(message["id"])))
             return None
+        case "bytes":
+            write(bytes.fromhex(words[1]))
+            time.sleep(3600)
+        case "half":
+            write(b"\x00\x00\x01\x00{\"id\":")
+            os._exit(int(words[1]))
         case "log":
             say({"log": words[1], "msg": words[2]})
             return answer
@@ -152,8 +205,9 @@ def main():
     if "noisy" in HOW:
         print("starting up", flush=True)
         print(json.dumps({"level": "info", "msg": "structured noise", "id": "abc"}), flush=True)
-    for line in sys.stdin:
-        message = json.loads(line)
+    if "eager" in HOW:
+        say({"ready": {"protocol": 1}})
+    for message in messages():
         if "hello" in message:
             ready = {"protocol": 1}
             if "concurrent" in HOW:

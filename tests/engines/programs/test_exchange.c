@@ -6,9 +6,12 @@
  */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "engines/programs/answer.h"
+#include "base/alloc.h"
+#include "engines/programs/protocol.h"
 #include "engines/programs/request.h"
 #include "tests/engines/vectors.h"
 #include "tests/engines/world.h"
@@ -31,6 +34,43 @@ delivery_of(struct world *world, const json_t *message, struct vectors_kept *kep
     return delivery;
 }
 
+/* What stands in the pipe: the length, the header, the bytes behind it. */
+static void
+check_frame(const char *name, const json_t *frame, const char *written, size_t size)
+{
+    struct vectors_kept kept = { .count = 0 };
+    struct lw_bytes header = vectors_content(json_object_get(frame, "header"), &kept);
+    assert_true(size >= 4 + header.size);
+    assert_int_equal((unsigned char)written[2] << 8 | (unsigned char)written[3], header.size);
+    assert_int_equal(written[0] | written[1], 0);
+    vectors_expect_bytes(name, "header", (struct lw_bytes){ written + 4, header.size }, header);
+    vectors_expect_bytes(name, "tail",
+                         (struct lw_bytes){ written + 4 + header.size, size - 4 - header.size },
+                         vectors_content(json_object_get(frame, "tail"), &kept));
+    vectors_forget(&kept);
+}
+
+static void
+check_framed_request(const struct lw_delivery *delivery, const json_t *vector)
+{
+    char written[8192];
+    int ends[2];
+    struct lw_programs_sender sender;
+    int64_t deadline_ms = vectors_int(json_object_get(vector, "message"), "deadline_ms", -1);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    lw_programs_sender_init(&sender);
+    assert_true(lw_programs_frames.write_request(&sender, vectors_int(vector, "id", 0),
+                                                 delivery, deadline_ms));
+    assert_int_equal(lw_programs_sender_flush(&sender, ends[1]), LW_PROGRAMS_SENT_ALL);
+    ssize_t size = read(ends[0], written, sizeof written);
+    assert_true(size > 4);
+    check_frame(vectors_text(vector, "name"), json_object_get(vector, "frame"), written,
+                (size_t)size);
+    lw_programs_sender_deinit(&sender);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static void
 check_request(struct world *world, const json_t *vector)
 {
@@ -48,6 +88,7 @@ check_request(struct world *world, const json_t *vector)
     vectors_expect_bytes(vectors_text(vector, "name"), "line",
                          (struct lw_bytes){ text.data, text.size - 1 },
                          vectors_content(json_object_get(vector, "line"), &kept));
+    check_framed_request(delivery, vector);
     delivery->message.value = (struct lw_bytes){ NULL, 0 };
     lw_text_deinit(&text);
     vectors_forget(&kept);
@@ -141,6 +182,36 @@ check_meaning(const char *name, const struct lw_programs_answer *answer, const j
     }
 }
 
+/* A frame means the same as its line. */
+static void
+check_framed_answer(const json_t *vector, const json_t *frame)
+{
+    struct vectors_kept kept = { .count = 0 };
+    struct lw_programs_answer answer;
+    struct lw_programs_reader reader;
+    const json_t *wanted = json_object_get(vector, "is");
+    struct lw_bytes header = vectors_content(json_object_get(frame, "header"), &kept);
+    struct lw_bytes tail = vectors_content(json_object_get(frame, "tail"), &kept);
+    unsigned char length[4] = { 0, 0, (unsigned char)(header.size >> 8),
+                                (unsigned char)header.size };
+    lw_programs_reader_init(&reader, LW_PROGRAMS_UNIT_MAX, false);
+    reader.end = 4 + header.size + tail.size;
+    reader.data = lw_alloc_array(reader.end, 1);
+    reader.capacity = reader.end;
+    memcpy(reader.data, length, 4);
+    memcpy(reader.data + 4, header.data, header.size);
+    if (tail.size > 0) {
+        memcpy(reader.data + 4 + header.size, tail.data, tail.size);
+    }
+    assert_int_equal(lw_programs_frames.next(&reader, &answer), LW_PROGRAMS_NEXT_UNIT);
+    assert_int_equal(answer.kind, kind_named(vectors_text(wanted, "kind")));
+    check_meaning(vectors_text(vector, "name"), &answer, wanted);
+    lw_programs_answer_clear(&answer);
+    assert_int_equal(reader.begin, reader.end);
+    lw_programs_reader_deinit(&reader);
+    vectors_forget(&kept);
+}
+
 static void
 check_answer(const json_t *vector)
 {
@@ -154,6 +225,10 @@ check_answer(const json_t *vector)
     }
     check_meaning(name, &answer, wanted);
     lw_programs_answer_clear(&answer);
+    if (json_object_get(vector, "frame")) {
+        check_framed_answer(vector, json_object_get(vector, "frame"));
+    }
+    vectors_forget(&kept);
 }
 
 static void
