@@ -7,21 +7,19 @@
  * an engine, right before and after, so that a machine that sleeps longer than asked, or whose
  * processors share a core, does not count against the engine. Medians of rounds.
  */
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "bench/support/engine_world.h"
 #include "bench/support/figures.h"
-#include "engines/builtin/sha256.h"
+#include "engines/common/plugin_file.h"
 #include "engines/loop.h"
 #include "engines/threads.h"
 
-enum { BATCH = 64, ROUNDS = 5, SLEEP_MS = 5, CPU_ROUNDS = 500, THREADS_MAX = 100 };
+enum { BATCH = 64, ROUNDS = 5, THREADS_MAX = 100 };
 
 /* 66 bytes, as the peers' benches send. */
 static const char payload[] =
@@ -38,29 +36,6 @@ do_nothing(struct lw_delivery *delivery, void *user)
 {
     (void)delivery;
     (void)user;
-    return LW_OK;
-}
-
-static enum lw_verdict
-sleep_a_little(struct lw_delivery *delivery, void *user)
-{
-    struct timespec left = { .tv_nsec = SLEEP_MS * 1000000L };
-    (void)delivery;
-    (void)user;
-    (void)ppoll(NULL, 0, &left, NULL);
-    return LW_OK;
-}
-
-static enum lw_verdict
-compute(struct lw_delivery *delivery, void *user)
-{
-    uint8_t digest[LW_SHA256_BYTES] = { 0 };
-    (void)delivery;
-    (void)user;
-    for (int i = 0; i < CPU_ROUNDS; i++) {
-        lw_sha256(digest, sizeof digest, digest);
-    }
-    __asm__ volatile("" : : "r"(digest) : "memory"); /* the work is wanted, the result is not */
     return LW_OK;
 }
 
@@ -110,36 +85,58 @@ run_loop(uint64_t messages, bool with_engine)
     lw_engine_world_close(&world);
 }
 
-/* -- Share of the possible --------------------------------------------------------------------- */
+/* -- What is run ------------------------------------------------------------------------------- */
 
 struct work {
-    lw_handler_fn handler;
-    uint32_t threads;
+    const char *name; /* of the handler in bench/plugins */
+    uint32_t workers; /* threads */
     uint64_t messages;
+};
+
+/* The shared object stays in the process when it is closed. */
+static lw_handler_fn
+load(const char *name)
+{
+    struct lw_plugin_file file;
+    struct lw_error error = { 0 };
+    if (lw_plugin_file_load("bench", LW_BINARY_DIR "/bench/plugins/handlers.so", name, &file,
+                            &error) != LW_STATUS_OK) {
+        (void)fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
+    lw_handler_fn handler = file.table.handle;
+    lw_plugin_file_close(&file);
+    return handler;
+}
+
+struct share_of_work {
+    lw_handler_fn handler;
+    uint64_t calls;
 };
 
 static void *
 work_alone(void *user)
 {
-    const struct work *work = user;
-    for (uint64_t i = 0; i < work->messages / work->threads; i++) {
-        (void)work->handler(NULL, NULL);
+    const struct share_of_work *share = user;
+    for (uint64_t i = 0; i < share->calls; i++) {
+        (void)share->handler(NULL, NULL);
     }
     return NULL;
 }
 
 /* Seconds that all calls take on bare threads. */
 static double
-run_without_engine(struct work *work)
+run_without_engine(const struct work *work)
 {
     pthread_t threads[THREADS_MAX];
+    struct share_of_work share = { load(work->name), work->messages / work->workers };
     uint64_t began = lw_clock_monotonic_ns();
-    for (size_t i = 0; i < work->threads; i++) {
-        if (pthread_create(&threads[i], NULL, work_alone, work) != 0) {
+    for (size_t i = 0; i < work->workers; i++) {
+        if (pthread_create(&threads[i], NULL, work_alone, &share) != 0) {
             exit(1);
         }
     }
-    for (size_t i = 0; i < work->threads; i++) {
+    for (size_t i = 0; i < work->workers; i++) {
         (void)pthread_join(threads[i], NULL);
     }
     return (double)(lw_clock_monotonic_ns() - began) / 1e9;
@@ -149,19 +146,21 @@ static double
 run_threads(const struct work *work)
 {
     struct lw_engine_world world;
-    struct lw_handler_options options = { .handler = work->handler,
+    struct lw_handler_options options = { .handler = load(work->name),
                                           .timeout_ms = 30000,
-                                          .threads = work->threads };
-    lw_engine_world_open(&world, 2 * work->threads, value_of_bench());
+                                          .threads = work->workers };
+    lw_engine_world_open(&world, 2 * work->workers, value_of_bench());
     if (lw_threads_engine_create(world.host, &world.completions, "bench", &options,
                                  &world.engine) != LW_STATUS_OK) {
         exit(1);
     }
-    lw_engine_world_start(&world, work->threads);
+    lw_engine_world_start(&world, work->workers);
     double seconds = lw_engine_world_run(&world, work->messages);
     lw_engine_world_close(&world);
     return seconds;
 }
+
+/* -- Figures ----------------------------------------------------------------------------------- */
 
 static int
 compare(const void *a, const void *b)
@@ -172,7 +171,15 @@ compare(const void *a, const void *b)
 }
 
 static double
-share_of(struct work *work, double (*run)(const struct work *work))
+median(double values[ROUNDS])
+{
+    qsort(values, ROUNDS, sizeof values[0], compare);
+    return values[ROUNDS / 2];
+}
+
+/* How much of what bare threads reach with the same calls, measured right before and after. */
+static double
+share_of(const struct work *work, double (*run)(const struct work *work))
 {
     double shares[ROUNDS];
     double before = run_without_engine(work);
@@ -182,15 +189,14 @@ share_of(struct work *work, double (*run)(const struct work *work))
         shares[i] = (before + after) / 2 / with;
         before = after;
     }
-    qsort(shares, ROUNDS, sizeof shares[0], compare);
-    return shares[ROUNDS / 2];
+    return median(shares);
 }
 
 static void
-measure_shares(struct lw_figures *figures)
+measure_threads(struct lw_figures *figures)
 {
-    struct work sleeping = { sleep_a_little, 100, 20000 };
-    struct work computing = { compute, 2, 20000 };
+    const struct work sleeping = { .name = "nap", .workers = 100, .messages = 20000 };
+    const struct work computing = { .name = "cpu", .workers = 2, .messages = 8000 };
     lw_figures_print(figures, "threads_100_share", share_of(&sleeping, run_threads), "of 100/T",
                      0.97, 0.93, false);
     lw_figures_print(figures, "threads_2_cpu_share", share_of(&computing, run_threads),
@@ -211,7 +217,7 @@ main(int argc, char **argv)
     lw_figures_print(&figures, "loop_engine_instructions", with - without, "instr/msg", 25, 30,
                      true);
     if (!figures.is_instructions_only) {
-        measure_shares(&figures);
+        measure_threads(&figures);
     }
     return lw_figures_exit(&figures);
 }
