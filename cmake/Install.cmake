@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Install: command, both libraries, headers, pkg-config file and CMake package.
+# Install: command, helper programs, both libraries, headers, pkg-config file and CMake package.
 include(CMakePackageConfigHelpers)
 
 if(TARGET laneway)
     install(TARGETS laneway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+get_property(lw_helpers GLOBAL PROPERTY LW_HELPERS)
+install(TARGETS ${lw_helpers} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/laneway)
 install(TARGETS laneway_shared laneway_static
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/laneway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What users get: the shared and the static library, and the command, which is linked against our
-# own objects so that it starts without looking for liblaneway.so.
+# What users get: the shared and the static library, the command, which is linked against our own
+# objects so that it starts without looking for liblaneway.so, and the little programs that the
+# library starts (src/helpers; found by base/installed.c).
 set(lw_objects "")
 foreach(layer IN LISTS LW_LAYERS)
     list(APPEND lw_objects $<TARGET_OBJECTS:${layer}>)
@@ -34,3 +35,19 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.c)
     set_target_properties(laneway PROPERTIES LW_LINK_LTO ON ENABLE_EXPORTS ${LW_EXPORTS}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 endif()
+
+# lw_add_helper(NAME SOURCE [LIBRARIES...]): a program in libexec/laneway, here and installed.
+function(lw_add_helper name source)
+    add_executable(${name} ${source} ${LW_TSAN_SHIM})
+    target_link_libraries(${name} PRIVATE lw_compile ${ARGN})
+    target_compile_options(${name} PRIVATE ${LW_STRICT_WARNINGS})
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ${LW_EXPORTS}
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/laneway)
+    set_property(GLOBAL APPEND PROPERTY LW_HELPERS ${name})
+    add_dependencies(laneway_shared ${name})
+endfunction()
+
+lw_add_helper(laneway-exec ${PROJECT_SOURCE_DIR}/src/helpers/exec.c)
+add_dependencies(lw_engines laneway-exec)
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/installed.c APPEND PROPERTY COMPILE_DEFINITIONS
+             LW_LIBEXEC_DIR="${CMAKE_INSTALL_FULL_LIBEXECDIR}/laneway")
