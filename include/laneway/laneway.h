@@ -389,6 +389,10 @@ struct lw_subscription_options {
     uint32_t workers;         /* 0: min(concurrency, CPUs); LW_PROTOCOL_ONCE: concurrency */
     uint32_t window;          /* 1: messages that one worker may hold */
     int64_t start_timeout_ms; /* 10,000 */
+    uint64_t memory_max;      /* resident bytes of a worker and its children; 0: no limit */
+    int64_t cpu_max_ms;       /* processor time on one message; 0: no limit */
+    uint32_t nofile;          /* open files of a worker; 0: as ours */
+    const char *run_as;       /* NAME or NUMBER[:GROUP], of the workers; NULL: as we */
     const struct lw_http_options *http; /* LW_ENGINE_HTTP */
     /* In place of a function or program: a shared object with a handler (laneway/handler.h). */
     const char *plugin;

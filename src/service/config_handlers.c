@@ -198,9 +198,10 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
 static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
-    static const char *const program_keys[] = { "workers",   "window", "start_timeout",
-                                                "directory", "env",    "protocol",
-                                                "exit_codes" };
+    static const char *const program_keys[] = { "workers",    "window",     "start_timeout",
+                                                "directory",  "env",        "protocol",
+                                                "exit_codes", "memory_max", "cpu_max",
+                                                "nofile",     "user" };
     for (size_t i = 0; i < sizeof(program_keys) / sizeof(program_keys[0]); i++) {
         const struct lw_node *node = lw_node_child(handler->node, program_keys[i]);
         if (node && handler->kind != LW_CONFIG_PROGRAM) {

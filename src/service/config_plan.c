@@ -167,6 +167,28 @@ print_table(const struct lw_config *config, const struct lw_config_pipeline *pip
 /* -- Around the table ------------------------------------------------------------------------ */
 
 static void
+print_limits(const struct lw_config_handler *handler, struct lw_text *out)
+{
+    char text[32];
+    const struct lw_subscription_options *run = &handler->run;
+    const struct lw_node *user = lw_node_child(handler->node, "user");
+    if (run->memory_max > 0) {
+        lw_text_from_size((int64_t)run->memory_max, text, sizeof(text));
+        lw_text_format(out, ", memory %s", text);
+    }
+    if (run->cpu_max_ms > 0) {
+        lw_text_from_duration_ms(run->cpu_max_ms, text, sizeof(text));
+        lw_text_format(out, ", cpu %s a message", text);
+    }
+    if (run->nofile > 0) {
+        lw_text_format(out, ", nofile %u", run->nofile);
+    }
+    if (run->run_as) {
+        lw_text_format(out, ", user %s", user && user->is_secret ? "***" : run->run_as);
+    }
+}
+
+static void
 print_program(const struct lw_config_handler *handler, struct lw_text *out)
 {
     const struct lw_node *list = lw_node_child(handler->node, "program");
@@ -182,11 +204,12 @@ print_program(const struct lw_config_handler *handler, struct lw_text *out)
     }
     if (handler->run.protocol == LW_PROTOCOL_ONCE) {
         lw_text_append(out, ", once for each message");
-        return;
+    } else {
+        lw_text_format(out, ", %swindow %u",
+                       handler->run.protocol == LW_PROTOCOL_FRAMES ? "frames, " : "",
+                       handler->run.window);
     }
-    lw_text_format(out, ", %swindow %u",
-                   handler->run.protocol == LW_PROTOCOL_FRAMES ? "frames, " : "",
-                   handler->run.window);
+    print_limits(handler, out);
 }
 
 static void

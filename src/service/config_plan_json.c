@@ -86,6 +86,10 @@ put_program(const struct lw_config_handler *handler, struct lw_json *json)
     put_text(json, "protocol", protocols[handler->run.protocol]);
     put_int(json, "workers", handler->run.workers);
     put_int(json, "window", handler->run.window);
+    put_int(json, "memory_max", (int64_t)handler->run.memory_max);
+    put_int(json, "cpu_max_ms", handler->run.cpu_max_ms);
+    put_int(json, "nofile", handler->run.nofile);
+    put_text(json, "user", masked(handler->node, "user", handler->run.run_as));
 }
 
 static void

@@ -502,6 +502,40 @@ const struct lw_option lw_handler_rows[] = {
       .min = 1,
       .max = YEAR_MS,
       .doc = "Time for a program's first answer." },
+    { .name = "memory_max",
+      .type = LW_OPTION_BYTES,
+      SUBSCRIPTION(memory_max),
+      .initial = "0",
+      .initial_note = "no limit",
+      .doc =
+          "Memory that a worker and its children may have resident together, looked at every "
+          "250ms; above it the worker is killed and its message charged." },
+    { .name = "cpu_max",
+      .type = LW_OPTION_DURATION,
+      SUBSCRIPTION(cpu_max_ms),
+      .initial = "0",
+      .initial_note = "no limit",
+      .min = 0,
+      .max = YEAR_MS,
+      .doc =
+          "Processor time that a worker and its children may spend on one message, looked at "
+          "every 250ms; above it the worker is killed and its message charged." },
+    { .name = "nofile",
+      .type = LW_OPTION_UINT,
+      SUBSCRIPTION(nofile),
+      .initial = "0",
+      .initial_note = "as for Laneway itself",
+      .min = 0,
+      .max = 1048576,
+      .doc = "Files that each process of a worker may have open." },
+    { .name = "user",
+      .type = LW_OPTION_TEXT,
+      SUBSCRIPTION(run_as),
+      .initial_note = "the user of Laneway itself",
+      .doc =
+          "Whom the program runs as: a name or a number, with :GROUP after it if that is not "
+          "the user's own. It can gain no privileges. Needs root, or CAP_SETUID and "
+          "CAP_SETGID." },
     { .name = "plugin",
       .type = LW_OPTION_TEXT,
       SUBSCRIPTION(plugin),

@@ -390,6 +390,10 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
         .window = options->window ? options->window : 1,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,
+        .limits = { .memory_max = options->memory_max,
+                    .cpu_max_ms = options->cpu_max_ms,
+                    .nofile = options->nofile,
+                    .user = options->run_as },
     };
     enum lw_status status = lw_programs_engine_create(
         dispatcher->host, &dispatcher->completions, request->name, &run, ret_engine);

@@ -98,6 +98,28 @@ the_plan_shows_serving_order_and_routes(void **state)
 }
 
 static void
+limits_of_a_program_are_shown_where_there_are_any(void **state)
+{
+    (void)state;
+    struct config_fixture fixture;
+    struct lw_text out;
+    config_open(&fixture,
+                "version: 1\n"
+                "brokers: { main: { url: 'memory:' } }\n"
+                "handlers: { h: { program: [cat], memory_max: 200MB, cpu_max: 10s, nofile: 64, "
+                "user: app } }\n"
+                "pipelines: { p: { broker: main, handler: h, consumer: { group: g },\n"
+                "  topics: [a] } }\n");
+    print_plan(fixture.config, &out);
+    assert_non_null(strstr(out.data, "handler h: cat, window 1, memory 200MB, cpu 10s a "
+                                     "message, nofile 64, user app\n"));
+    assert_int_equal(fixture.config->handlers[0].run.memory_max, 200000000);
+    assert_int_equal(fixture.config->handlers[0].run.cpu_max_ms, 10000);
+    lw_text_deinit(&out);
+    config_close(&fixture);
+}
+
+static void
 the_plan_says_where_each_value_came_from(void **state)
 {
     (void)state;
@@ -186,7 +208,7 @@ static const char *const secret_file =
     "    url: 'kafka://${SECRET}:9092'\n"
     "    properties: { sasl.password: hunter2, client.id: \"x${SECRET}\" }\n"
     "handlers:\n"
-    "  h: { program: [\"${SECRET}\", \"a${SECRET}\"], env: { TOKEN: hunter2, V: \"${SECRET}\" "
+    "  h: { program: [\"${SECRET}\", \"a${SECRET}\"], user: \"${SECRET}\", env: { TOKEN: hunter2, V: \"${SECRET}\" "
     "} }\n"
     "pipelines:\n"
     "  p:\n"
@@ -295,6 +317,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_shows_serving_order_and_routes),
+        cmocka_unit_test(limits_of_a_program_are_shown_where_there_are_any),
         cmocka_unit_test(the_plan_says_where_each_value_came_from),
         cmocka_unit_test(in_place_retries_shared_ranks_and_no_replies_are_shown),
         cmocka_unit_test(the_plan_as_json_has_the_same_facts),

@@ -90,10 +90,12 @@ lw_programs_block_sigpipe(void)
 static enum lw_status
 start(struct lw_engine *engine, struct lw_error *ret_error)
 {
-    (void)ret_error;
-    lw_programs_block_sigpipe();
-    lw_programs_start_workers(programs_of(engine));
-    return LW_STATUS_OK;
+    enum lw_status status = lw_programs_limits_open(programs_of(engine), ret_error);
+    if (status == LW_STATUS_OK) {
+        lw_programs_block_sigpipe();
+        lw_programs_start_workers(programs_of(engine));
+    }
+    return status;
 }
 
 static bool
@@ -219,6 +221,7 @@ lw_programs_deinit(struct lw_programs *programs)
     lw_timers_disarm(timers, &programs->start_timer);
     lw_timers_disarm(timers, &programs->stop_timer);
     lw_timers_disarm(timers, &programs->memory_timer);
+    lw_programs_limits_close(programs);
     lw_programs_tasks_deinit(&programs->tasks);
     lw_free(programs->workers);
     lw_free(programs->name);
@@ -294,18 +297,21 @@ static bool
 copy_options(struct lw_programs *programs, const char *name,
              const struct lw_programs_options *options)
 {
-    enum { VARIABLES = 4 };
+    enum { VARIABLES = 4 + LW_PROGRAMS_LAUNCH_VARIABLES };
     bool is_once = options->protocol == LW_PROTOCOL_ONCE;
     const char *protocol = is_once ? "once" : protocol_of(options)->name;
     programs->name = lw_copy_text(name);
     programs->service = lw_copy_text(options->service ? options->service : "laneway");
     programs->pipeline = lw_copy_text(options->pipeline);
     programs->directory = lw_copy_text(options->directory);
+    programs->limits = options->limits;
+    programs->limits.user = lw_copy_text(options->limits.user);
     programs->program = copy_texts(options->program, 0);
     programs->environment = copy_texts(options->environment, VARIABLES);
     bool has_all = programs->name && programs->service && programs->program &&
                    programs->environment && (programs->pipeline || !options->pipeline) &&
-                   (programs->directory || !options->directory);
+                   (programs->directory || !options->directory) &&
+                   (programs->limits.user || !options->limits.user);
     return has_all && add_variable(programs->environment, "LANEWAY_PROTOCOL", protocol) &&
            (is_once || add_variable(programs->environment, "LANEWAY_FD", "3")) &&
            add_variable(programs->environment, "LANEWAY_HANDLER", programs->name) &&
@@ -365,6 +371,7 @@ lw_programs_init(struct lw_programs *programs, const char *name,
     lw_timer_init(&programs->start_timer, lw_programs_on_start_timer);
     lw_timer_init(&programs->stop_timer, on_stop_timer);
     lw_timer_init(&programs->memory_timer, lw_programs_on_memory_timer);
+    lw_timer_init(&programs->sample_timer, lw_programs_on_sample_timer);
     if (!copy_options(programs, name, options)) {
         return false;
     }

@@ -10,6 +10,8 @@
 
 #include <laneway/plugin.h>
 
+#include "engines/programs/launch.h"
+
 struct lw_programs_options {
     enum lw_protocol protocol;
     const struct lw_exit_class *exit_codes; /* once: over the table of codes */
@@ -24,6 +26,7 @@ struct lw_programs_options {
     uint32_t window;                /* messages that one may hold, at least 1 */
     int64_t timeout_ms;             /* of one attempt; 0 none */
     int64_t start_timeout_ms;       /* until `ready`; 0 none */
+    struct lw_programs_limits limits;
 };
 
 /* Everything is copied. `name` is the handler's. The engine is destroyed through its table. */

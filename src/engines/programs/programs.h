@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the programs engine, for the files that share it: engine.c (the table), choice.c
- * (which worker gets what), supply.c (when processes are started), blame.c (who is charged);
- * once.c is the engine of protocol once, which shares options and failures.
+ * (which worker gets what), supply.c (when processes are started), blame.c (who is charged),
+ * limits.c (what a worker may use); once.c is the engine of protocol once, which shares options,
+ * failures and limits.
  */
 #ifndef LW_ENGINES_PROGRAMS_PROGRAMS_H
 #define LW_ENGINES_PROGRAMS_PROGRAMS_H
@@ -10,6 +11,7 @@
 #include <laneway/plugin.h>
 
 #include "engines/programs/engine.h"
+#include "engines/programs/launch.h"
 #include "engines/programs/worker.h"
 
 struct lw_programs {
@@ -31,6 +33,9 @@ struct lw_programs {
     struct lw_timer start_timer;
     struct lw_timer stop_timer;
     struct lw_timer memory_timer; /* room is 0 for want of memory: looks again */
+    struct lw_timer sample_timer; /* armed while there is a process that has a limit */
+    struct lw_programs_limits limits;
+    struct lw_programs_launch launch;
     char *name;
     char *service;
     char *pipeline;
@@ -93,6 +98,15 @@ struct lw_programs_failure {
 /* It cannot start, or did nothing right: nobody is charged, and it is tried again later. */
 void lw_programs_fail(struct lw_programs *programs, const struct lw_programs_failure *failure);
 void lw_programs_on_start_timer(struct lw_timer *timer, uint64_t now);
+
+/* -- limits.c -- */
+/* Tries what must be set before the program runs; may block for some milliseconds. */
+enum lw_status
+lw_programs_limits_open(struct lw_programs *programs, struct lw_error *ret_error);
+/* A process was started: it is looked at every 250 ms, if there is a limit to look for. */
+void lw_programs_limits_watch(struct lw_programs *programs);
+void lw_programs_on_sample_timer(struct lw_timer *timer, uint64_t now);
+void lw_programs_limits_close(struct lw_programs *programs);
 
 /* -- blame.c -- */
 /* Reports the task with the verdict that its delivery holds. */

@@ -108,6 +108,7 @@ start_one(struct lw_programs *programs, struct lw_programs_worker *worker)
         lw_host_log(host, LW_LOG_DEBUG, "handler.started", "a worker process was started",
                     "handler=%s worker=%" PRIu32 " pid=%d", programs->name, worker->index,
                     (int)worker->process.pid);
+        lw_programs_limits_watch(programs);
         return true;
     }
     char text[128];

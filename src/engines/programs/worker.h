@@ -34,6 +34,7 @@ enum lw_programs_cause {
     LW_PROGRAMS_BY_ITSELF, /* it exited, crashed, or closed its output */
     LW_PROGRAMS_BY_START,  /* it did not become ready, or not in our protocol */
     LW_PROGRAMS_BY_TIMEOUT,
+    LW_PROGRAMS_BY_LIMIT, /* it used more than it may */
     LW_PROGRAMS_BY_PROTOCOL,
     LW_PROGRAMS_BY_STOP
 };
@@ -95,6 +96,8 @@ struct lw_programs_worker {
     size_t open_bytes_max; /* the longest request since nothing was open: bounds answers */
     uint64_t answered;
     uint64_t starts;
+    int64_t sampled_id; /* the first open message when its use was last looked at, 0 none */
+    uint64_t sampled_cpu_ms;    /* used before that message, as far as it was seen */
     struct lw_timer timer;      /* of the state: start, attempts, the next step of ending */
     struct lw_timer look_timer; /* without a pidfd: has it ended? */
     bool is_term_sent;

@@ -8,6 +8,7 @@ that changes its manners: concurrent, fd3, noisy; frames (whatever LANEWAY_PROTO
 """
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -84,6 +85,32 @@ def echo(message):
 def die_of(number):
     os.kill(os.getpid(), number)
     time.sleep(60)
+
+
+def leak(answer, megabytes):
+    """In steps, with a look at the clock between them, as a leak that grows."""
+    kept = []
+    while len(kept) < megabytes // 10:
+        kept.append(b"\1" * 10_000_000)
+        time.sleep(0.02)
+    return answer | {"reply": str(len(kept))}
+
+
+def spin(answer, milliseconds):
+    end = time.process_time() + milliseconds / 1000
+    while time.process_time() < end:
+        pass
+    return answer
+
+
+def fork_two():
+    """A child that does not heed TERM and has a child of its own; the child's number."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.fork()
+        time.sleep(3600)
+    return child
 
 
 def obey(message):
@@ -191,6 +218,28 @@ def obey(message):
             if child == 0:
                 time.sleep(3600)
             return answer | {"reply": str(child)}
+        case "leak":
+            return leak(answer, int(words[1]))
+        case "leak-child":
+            if os.fork() == 0:
+                leak(answer, int(words[1]))
+                time.sleep(3600)
+            time.sleep(3600)
+        case "spin":
+            return spin(answer, int(words[1]))
+        case "limit":
+            limits = resource.getrlimit(getattr(resource, words[1]))
+            return answer | {"reply": f"{limits[0]} {limits[1]}"}
+        case "who":
+            who = [*os.getresuid(), *os.getresgid(), *sorted(os.getgroups())]
+            return answer | {"reply": " ".join(str(number) for number in who)}
+        case "stubborn-mute":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            OUT.flush()
+            os.close(OUT.fileno())
+            time.sleep(3600)
+        case "brood":
+            return answer | {"reply": " ".join(str(fork_two()) for _ in range(int(words[1])))}
         case "first-time":
             # Dies once, then is well: the marker is a file named by the test.
             if os.path.exists(words[1]):

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker's process is given before its program runs, by way of the installed program
+ * laneway-exec: a limit of open files and a user. Everything is tried once at start, so that what
+ * cannot be set is an error there and not at the first message.
+ */
+#ifndef LW_ENGINES_PROGRAMS_LAUNCH_H
+#define LW_ENGINES_PROGRAMS_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <laneway/laneway.h>
+
+#define LW_PROGRAMS_LAUNCH_VARIABLES 3
+
+/* What holds for each worker; zeros and NULL: nothing. */
+struct lw_programs_limits {
+    uint64_t memory_max; /* bytes, resident, of a worker and its children */
+    int64_t cpu_max_ms;  /* processor time on one message, its children's too */
+    uint32_t nofile;     /* open files of each of its processes */
+    const char *user;    /* NAME or NUMBER, then :GROUP if it is not the user's own */
+};
+
+struct lw_programs_launch {
+    char **argv;        /* laneway-exec, its options, the program; NULL: it is not needed */
+    char **environment; /* HOME, USER, LOGNAME of the user; NULL: none */
+};
+
+/* True when laneway-exec is needed. */
+bool lw_programs_launch_is_needed(const struct lw_programs_limits *limits);
+/*
+ * Makes the words and tries them. Blocks for some milliseconds: for the start. `handler` is for
+ * the error (E0611).
+ */
+enum lw_status
+lw_programs_launch_create(const struct lw_programs_limits *limits, const char *handler,
+                          const char *const *program, const char *directory,
+                          struct lw_programs_launch *ret_launch, struct lw_error *ret_error);
+void lw_programs_launch_destroy(struct lw_programs_launch *launch);
+
+#endif
