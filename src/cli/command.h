@@ -74,6 +74,7 @@ struct lw_command {
     const struct lw_flag *flags; /* NULL: none but --help */
     int (*run)(struct lw_cli *cli);
     bool is_hidden;
+    unsigned program_at; /* so many words, then the words of a program, flags and all; 0: none */
 };
 
 /* All commands in the order of `laneway help`; the last row has no name. */
@@ -95,6 +96,7 @@ int lw_command_explain(struct lw_cli *cli);
 int lw_command_pause(struct lw_cli *cli);
 int lw_command_resume(struct lw_cli *cli);
 int lw_command_drain(struct lw_cli *cli);
+int lw_command_handler(struct lw_cli *cli);
 int lw_command_errors(struct lw_cli *cli);
 int lw_command_schema(struct lw_cli *cli);
 int lw_command_reference(struct lw_cli *cli);
@@ -110,6 +112,7 @@ extern const struct lw_flag lw_send_flags[];
 extern const struct lw_flag lw_peek_flags[];
 extern const struct lw_flag lw_request_flags[]; /* status, explain, resume, drain */
 extern const struct lw_flag lw_pause_flags[];
+extern const struct lw_flag lw_handler_flags[];
 extern const struct lw_flag lw_json_flags[]; /* those that only know --json */
 
 /* Appends the help of one command. */

@@ -200,6 +200,8 @@ take_word(struct lw_cli *cli, char *word)
             return stop(cli, lw_cli_usage(cli, "more than %d arguments", LW_CLI_MANY));
         }
         cli->arguments[cli->argument_count++] = word;
+        unsigned program_at = cli->command->program_at;
+        cli->is_flags_end |= program_at > 0 && cli->argument_count > program_at;
         return 0;
     }
     if (word[1] != '-') {

@@ -96,6 +96,16 @@ const struct lw_command lw_commands[] = {
       .summary = "asks the running service to finish and end, as SIGTERM does",
       .flags = lw_request_flags,
       .run = lw_command_drain },
+    { .name = "handler",
+      .arguments = "check CMD...",
+      .summary = "tries whether a program is a handler: starts it, asks it, says what is wrong",
+      .details =
+          "Options come before the program: laneway handler check --value @order.json python3\n"
+          "confirm.py. Each step is a line; under what went wrong are the lines that were\n"
+          "exchanged and how to mend it. Exit code 1 if something failed.\n",
+      .flags = lw_handler_flags,
+      .run = lw_command_handler,
+      .program_at = 1 },
     { .name = "errors",
       .arguments = "[CODE]",
       .summary = "explains an error code, or lists all",

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`laneway handler check`: good handlers pass, and each fault is found, said and helped with.
+
+Only faults that show by silence have a short time-out; they must not be mistaken for slowness, so
+theirs is long enough for a loaded machine, too.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LANEWAY = os.environ["LANEWAY"]
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent.parent
+MANNERS = str(HERE / "data" / "manners.py")
+SLOW = ["--timeout", "60s"]
+SHORT = ["--timeout", "6s"]
+FAULTS = []
+os.environ.pop("PYTHONUNBUFFERED", None)
+
+# how: (options, exit code, {id: (result, a part of why)}); all other checks must be ok.
+CASES = {
+    "good": (SLOW, 0, {}),
+    "descriptor": (SLOW, 0, {}),
+    "prints": (SLOW, 0, {"stray": ("warning", "on standard output")}),
+    "dead": (SLOW, 0, {"ok": ("warning", "it never said ok")}),
+    "exit-code": (SLOW, 0, {"end": ("warning", "it ended with exit 3")}),
+    "brood": (SLOW, 0, {"end": ("warning", "it left 1 process behind")}),
+    "stubborn": (SHORT, 0, {"term": ("warning", "it does not heed SIGTERM")}),
+    "silent": (SHORT, 1, {"start": ("failed", "ready did not come within 6s")}),
+    "buffered": (SHORT, 1, {"start": ("failed", "ready came only when its input had ended")}),
+    "no-newline": (SHORT, 1, {"start": ("failed", "without the end of a line")}),
+    "exits": (SLOW, 1, {"start": ("failed", "it ended before it said ready: exit 2")}),
+    "early": (SLOW, 1, {"start": ("failed", "it answered before it said ready")}),
+    "future": (SLOW, 1, {"start": ("failed", "it speaks protocol 2, this version speaks 1")}),
+    "no-object": (SLOW, 1, {"start": ("failed", "is not an object such as")}),
+    "closes": (SHORT, 1, {"message": ("failed", "it closed its standard output")}),
+    "buffered-answers": (SHORT, 1, {"message": ("failed", "the answer came only when its input")}),
+    "wrong-ids": (SLOW, 1, {"message": ("failed", "which is not open")}),
+    "text-ids": (SLOW, 1, {"message": ("failed", '"id" is not a number that was given')}),
+    "no-result": (SLOW, 1, {"message": ("failed", '"result" is none of ok, retry')}),
+    "bad-reply": (SLOW, 1, {"message": ("failed", '"reply" is neither a text nor null')}),
+    "twice": (SLOW, 1, {"once": ("failed", ""),
+                        "*": None}),
+    "single": (SLOW, 1, {"once": ("warning", "it ended after its answer"), "many": None,
+                         "end": None}),
+    "short-ids": (SLOW, 1, {"large-id": ("failed", "which is not open")}),
+    "needs-value": (SLOW, 1, {"null-value": ("failed", "it ended before it answered: exit 1"),
+                              "binary": ("failed", "it ended before it answered: exit 1")}),
+    "needs-text": (SLOW, 1, {"binary": ("failed", "it ended before it answered: exit 1")}),
+    "plain-headers": (SLOW, 1, {"headers": ("failed", "it ended before it answered: exit 1")}),
+    "strict": (SLOW, 1, {"unknown": ("failed", "it ended before it answered: exit 1")}),
+    "short-lines": (SLOW, 1, {"large": ("failed", "it ended before it answered: exit 1")}),
+    "forgets": (SHORT, 1, {"many": ("failed", "answers did not come within 6s"),
+                           "large": None, "end": None}),
+    "lazy": (SLOW, 1, {"end": ("failed", "it ended before it answered: exit 0")}),
+    "endless": (SHORT, 1, {"end": ("failed", "it still ran 6s after the end of its input")}),
+    "locks": (SLOW, 1, {"beside": ("failed", "it ended before it said ready: exit 1")}),
+}
+
+
+def fault(text):
+    FAULTS.append(text)
+
+
+def run(*words):
+    return subprocess.run([LANEWAY, "handler", "check", *words], capture_output=True, text=True,
+                          timeout=280, stdin=subprocess.DEVNULL)
+
+
+def try_case(how, folder):
+    options, code, wanted = CASES[how]
+    done = run("--json", *options, sys.executable, "-S", MANNERS, how, f"{folder}/{how}")
+    where = f"{how}: {done.stdout}{done.stderr}"
+    if done.returncode != code:
+        return fault(f"exit {done.returncode}, not {code}: {where}")
+    report = json.loads(done.stdout)
+    if report["ok"] != (code == 0):
+        fault(f"\"ok\" is wrong: {where}")
+    checks = {check["id"]: check for check in report["checks"]}
+    for name in wanted.keys() - checks.keys() - {"*"}:
+        fault(f"{name} was not tried: {where}")
+    for name, check in checks.items():
+        result, why = wanted.get(name, wanted.get("*", ("ok", ""))) or (None, "")
+        if result and (check["result"] != result or why not in check.get("why", "")):
+            fault(f"{name} is {check['result']}, not {result} {why!r}: {where}")
+        if check["result"] != "ok" and not (check["why"] and check["help"]):
+            fault(f"{name} helps nobody: {where}")
+    return None
+
+
+def expect(done, code, *parts):
+    text = done.stdout + done.stderr
+    for part in parts:
+        if part not in text:
+            fault(f"{done.args}: no {part!r} in {text}")
+    if done.returncode != code:
+        fault(f"{done.args}: exit {done.returncode}, not {code}: {text}")
+
+
+def try_examples():
+    for path in sorted((ROOT / "examples").rglob("handlers/*.py")):
+        value = '{"id": 7, "name": "Ada"}'
+        expect(run(*SLOW, "--strict", "--value", value, sys.executable, str(path)), 0,
+               "fit to run", "a value of 1 MiB")
+    for path in sorted((ROOT / "examples").rglob("handlers/*.sh")):
+        expect(run(*SHORT, "sh", str(path)), 0, "fit to run")
+
+
+def try_words(folder):
+    plain = pathlib.Path(folder) / "plain.py"
+    plain.write_text("print('no')\n")
+    python = [sys.executable, "-S", MANNERS]
+    expect(run(), 64, "laneway handler check python3 handler.py")
+    expect(subprocess.run([LANEWAY, "handler"], capture_output=True, text=True), 64, "check CMD")
+    expect(run("--timeout", "5", *python, "good"), 64, "--timeout")
+    expect(run("--protocol", "telepathy", *python, "good"), 64, "--protocol")
+    expect(run("--value", "@/no/such/file", *python, "good"), 66, "/no/such/file")
+    expect(run("/no/such/handler"), 1, "FAIL", "it cannot be run: No such file", "PATH")
+    expect(run("python3 handler.py"), 1, "as words of their own")
+    expect(run(str(plain)), 1, "Permission denied", "chmod +x")
+    expect(run(*SLOW, "--strict", *python, "prints"), 1, "warn", "loading the model", "LANEWAY_FD")
+    expect(run(*SLOW, "--value", "{}", *python, "dead"), 1, "it said dead to the value of --value")
+    expect(run(*SLOW, *python, "exits"), 1, "config.ini: no such file", "was not tried")
+    expect(run(*SLOW, "-q", *python, "good"), 0)
+    expect(run(*SLOW, "-v", *python, "good"), 0, 'sent    {"hello"', '"value_b64"')
+    quiet = run(*SLOW, "-q", *python, "good").stdout
+    if quiet:
+        fault(f"-q says something though all is well: {quiet}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            jobs = [pool.submit(try_case, how, folder) for how in CASES]
+            jobs += [pool.submit(try_examples), pool.submit(try_words, folder)]
+            for job in jobs:
+                job.result()
+    print("\n".join(FAULTS))
+    print(f"{len(CASES)} handlers, {len(FAULTS)} faults")
+    sys.exit(1 if FAULTS else 0)
+
+
+main()
