@@ -32,6 +32,7 @@
 #define LW_FINISHED_BATCH 256
 #define LW_COMMIT_WAIT_NS (5000 * LW_MS)
 #define LW_DEAD_LETTER_DRAIN_NS (5000 * LW_MS)
+#define LW_ENGINE_END_NS (5000 * LW_MS) /* for engines that hold nothing any more */
 
 /*
  * NEW       nothing was started; subscriptions may be added

@@ -203,6 +203,18 @@ say_given_back(struct lw_dispatcher *dispatcher)
     }
 }
 
+/* Drained in time: programs see the end of their input and may close what they opened. */
+static uint64_t
+engines_deadline(const struct lw_dispatcher *dispatcher)
+{
+    uint64_t now = dispatcher->host->now;
+    if (dispatcher->is_deadline_passed || dispatcher->is_abort_wanted) {
+        return now;
+    }
+    uint64_t end = now + LW_ENGINE_END_NS;
+    return end < dispatcher->drain_deadline ? end : dispatcher->drain_deadline;
+}
+
 static void
 stop_engines(struct lw_dispatcher *dispatcher, uint64_t deadline)
 {
@@ -219,7 +231,7 @@ enter_leaving(struct lw_dispatcher *dispatcher)
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
     each_held(dispatcher, give_back_now);
     say_given_back(dispatcher);
-    stop_engines(dispatcher, dispatcher->host->now);
+    stop_engines(dispatcher, engines_deadline(dispatcher));
     for (uint32_t i = 0; i < dispatcher->link_count; i++) {
         struct lw_link *link = dispatcher->links[i];
         if (link->is_started) {

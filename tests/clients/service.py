@@ -30,6 +30,7 @@ pipelines:
 PYTHON = """
 import laneway
 app = laneway.App()
+app.on_stop(lambda: app.log("info", "a handler ends"))
 ASYNC
 def obey(message):
     word = message.headers.get("do")
@@ -59,6 +60,7 @@ WAYS = {
 NODE = """
 const { App, Dead, Drop, Retry } = require('laneway');
 const app = new App();
+app.onStop(() => app.log('info', 'a handler ends'));
 app.handler('obey', { concurrent: CONCURRENT }, ASYNC (message) => {
   const word = message.headers.get('do');
   if (word === 'reply') console.log('a print of', message.keyText);
@@ -119,6 +121,9 @@ def check(published, log):
     dead = [m for m in published if m["topic"] == "dead"]
     expect("dead letters", sorted(m["key"] for m in dead), sorted(m["key"] for m in by_word["dead"]))
     expect("logs", log.count("said by a handler"), len(by_word["log"]))
+    # A worker that was never ready has nothing to end.
+    expect("ends", log.count("a handler ends") in (1, 2), True)
+    expect("killed", log.count("signal=9"), 0)
     expect("prints", log.count("a print of"), len(by_word["reply"]))
     return len(published)
 

@@ -570,6 +570,62 @@ what_is_given_back_comes_again_from_a_broker_with_acks(void **state)
     world_deinit(&world);
 }
 
+/* -- engines ------------------------------------------------------------------------------------ */
+
+static uint64_t engine_deadline;
+static const struct lw_engine_ops *engine_ops;
+
+static void
+remember_stop(struct lw_engine *engine, uint64_t deadline)
+{
+    engine_deadline = deadline;
+    engine_ops->stop(engine, deadline);
+}
+
+/* How long after now the engine may take to end, in ms, when one message runs and then ends. */
+static uint64_t
+time_to_end(int64_t drain_timeout_ms, int64_t runs_ms, bool is_abort)
+{
+    struct world world;
+    struct lw_subscription_options options = open_world(&world, 1, NULL);
+    engine_ops = world.engine->ops;
+    struct lw_engine_ops ops = *engine_ops;
+    ops.stop = remember_stop;
+    world.engine->ops = &ops;
+    world.dispatcher.options.drain_timeout_ms = drain_timeout_ms;
+    begin(&world, &options);
+    world_send(&world, "orders", 0, "k", 1);
+    world_turn(&world);
+    engine_deadline = 0;
+    lw_shutdown_begin(&world.dispatcher, is_abort);
+    world_turn(&world);
+    world_pass(&world, (uint64_t)runs_ms);
+    uint64_t now = world.dispatcher.host->now;
+    world_finish_all(&world);
+    world_pass(&world, 10);
+    assert_int_equal(world.dispatcher.phase, LW_PHASE_CLOSED);
+    world.engine->ops = engine_ops;
+    world_deinit(&world);
+    return engine_deadline > now ? (engine_deadline - now) / LW_MS : 0;
+}
+
+static void
+an_engine_that_holds_nothing_has_five_seconds_to_end(void **state)
+{
+    (void)state;
+    assert_int_equal(time_to_end(25000, 1000, false), 5000);
+    assert_int_equal(time_to_end(0, 1000, false), 5000);
+}
+
+static void
+an_engine_ends_no_later_than_the_drain(void **state)
+{
+    (void)state;
+    assert_int_equal(time_to_end(3000, 1000, false), 2000);
+    assert_int_equal(time_to_end(3000, 4000, false), 0);
+    assert_int_equal(time_to_end(3000, 1000, true), 0);
+}
+
 int
 main(void)
 {
@@ -599,6 +655,8 @@ main(void)
         cmocka_unit_test(a_last_commit_that_never_answers_does_not_hold_the_end),
         cmocka_unit_test(a_broker_that_is_away_does_not_hold_the_end),
         cmocka_unit_test(what_is_given_back_comes_again_from_a_broker_with_acks),
+        cmocka_unit_test(an_engine_that_holds_nothing_has_five_seconds_to_end),
+        cmocka_unit_test(an_engine_ends_no_later_than_the_drain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ struct input {
 
 struct run {
     struct lw_memory_hub *hub;
+    uint64_t acks_wanted; /* before that many, looking at backlogs is of no use */
     struct lw_dispatcher *dispatcher;
     const char *group;
     char **topics;
@@ -92,9 +93,10 @@ publish(struct lw_memory_hub *hub, json_t *message)
     lw_free(input.decoded);
 }
 
-static void
+static uint64_t
 publish_all(struct lw_memory_hub *hub)
 {
+    uint64_t count = 0;
     char *line = NULL;
     size_t room = 0;
     ssize_t size = 0;
@@ -106,8 +108,10 @@ publish_all(struct lw_memory_hub *hub)
         }
         publish(hub, message);
         json_decref(message);
+        count++;
     }
     free(line); /* getline allocated it */
+    return count;
 }
 
 /* -- Messages out ------------------------------------------------------------------------------ */
@@ -164,14 +168,23 @@ print_log(enum lw_log_level level, const char *event, const char *text, const ch
 
 /* -- The run ----------------------------------------------------------------------------------- */
 
-static uint64_t
-backlog(const struct run *run)
+static void
+count_ack(const struct lw_memory_view *view, bool is_ack, void *user)
 {
-    uint64_t sum = 0;
-    for (char **topic = run->topics; *topic; topic++) {
+    struct run *run = user;
+    (void)view;
+    run->acks_wanted -= is_ack && run->acks_wanted > 0 ? 1 : 0;
+}
+
+/* Counting a backlog goes through it. */
+static bool
+is_done(const struct run *run)
+{
+    uint64_t sum = run->acks_wanted;
+    for (char **topic = run->topics; *topic && sum == 0; topic++) {
         sum += lw_memory_hub_backlog(run->hub, run->group, *topic);
     }
-    return sum;
+    return sum == 0;
 }
 
 static time_t
@@ -191,7 +204,7 @@ run_dry(const struct run *run)
     bool is_closing = false;
     enum lw_status status = LW_STATUS_OK;
     while ((status = lw_dispatcher_poll(run->dispatcher, &error)) == LW_STATUS_OK) {
-        if (!is_closing && backlog(run) == 0) {
+        if (!is_closing && is_done(run)) {
             lw_dispatcher_request_close(run->dispatcher);
             is_closing = true;
         }
@@ -212,7 +225,7 @@ main(int argc, char **argv)
 {
     struct lw_error error = { 0 };
     struct lw_memory_options options;
-    struct lw_memory_observer observer = { .appended = print_message };
+    struct lw_memory_observer observer = { .appended = print_message, .settled = count_ack };
     struct lw_dispatcher_options dispatcher_options;
     if (argc < 5) {
         give_up("usage", "memory_run HUB GROUP CONFIG TOPIC...");
@@ -230,7 +243,8 @@ main(int argc, char **argv)
     if (lw_dispatcher_load(run.dispatcher, argv[3], NULL, 0, &error) != LW_STATUS_OK) {
         give_up(argv[3], error.message);
     }
-    publish_all(run.hub);
+    run.acks_wanted = publish_all(run.hub);
+    observer.user = &run;
     lw_memory_hub_observe(run.hub, &observer);
     run_dry(&run);
     lw_dispatcher_destroy(run.dispatcher);

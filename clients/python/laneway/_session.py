@@ -151,7 +151,7 @@ def take_descriptors() -> Tuple[int, int]:
 
 def _answers_fd() -> int:
     number = os.environ.get("LANEWAY_FD", "")
-    if number.isdigit():
+    if number.isdigit() and int(number) > 2:
         try:
             os.set_inheritable(int(number), False)
             return int(number)
