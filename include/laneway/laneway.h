@@ -201,6 +201,15 @@ LW_API enum lw_status lw_ticket_finish(struct lw_ticket ticket, enum lw_verdict 
 typedef enum lw_verdict (*lw_handler_fn)(struct lw_delivery *delivery, void *user);
 /* An asynchronous handler; runs on the loop thread and ends with lw_delivery_finish. */
 typedef void (*lw_handler_async_fn)(struct lw_delivery *delivery, void *user);
+/*
+ * A blocking handler of several messages at once, see struct lw_batch_options. Those of one
+ * ordering key lie next to each other, in their order. `verdicts` has room for `count`. Returns
+ * how many of them it gave: `count`, or with LW_BATCH_VERDICT_ONE just one, for all messages.
+ * Messages without a verdict are retried, and it is said aloud. Reasons, delays, replies and
+ * outputs are given to the delivery that they are about.
+ */
+typedef size_t (*lw_handler_batch_fn)(struct lw_delivery *const deliveries[], size_t count,
+                                      enum lw_verdict verdicts[], void *user);
 
 /* -- Dispatcher ------------------------------------------------------------------------------ */
 
@@ -257,6 +266,24 @@ enum lw_profile {
     LW_PROFILE_THROUGHPUT,
     LW_PROFILE_LOW_LATENCY,
     LW_PROFILE_CONSTRAINED
+};
+
+enum lw_batch_keys { LW_BATCH_KEYS_MANY, LW_BATCH_KEYS_ONE };
+enum lw_batch_verdict { LW_BATCH_VERDICT_EACH, LW_BATCH_VERDICT_ONE };
+
+/*
+ * Several messages in one call of the handler. It is called when `size` or `bytes` of them are
+ * here or when the first has waited for `wait_ms` since it could run; what waits has not begun.
+ * Of a key in order, the messages behind one that is to be retried in place run again after it,
+ * whatever was said of them. With one verdict for all, a retry or an error does not say whose
+ * fault it was: nobody is charged, and each runs again alone.
+ */
+struct lw_batch_options {
+    uint32_t size;           /* 1: messages, at most */
+    int64_t wait_ms;         /* 10 */
+    uint64_t bytes;          /* 16 MiB of keys and values, once reached no further message */
+    enum lw_batch_keys keys; /* of several ordering keys, or of one at a time */
+    enum lw_batch_verdict verdict;
 };
 
 struct lw_dispatcher_options {
@@ -378,6 +405,8 @@ struct lw_subscription_options {
     enum lw_engine_kind engine;
     lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
+    lw_handler_batch_fn handler_batch; /* blocking, on LW_ENGINE_THREADS or _LOOP */
+    struct lw_batch_options batch;     /* of handler_batch, and of programs */
     void *user;
     uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
     int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */
@@ -470,6 +499,7 @@ struct lw_binding {
     lw_handler_fn handler;
     lw_handler_async_fn handler_async;
     void *user;
+    lw_handler_batch_fn handler_batch;
 };
 LW_API LW_MUST_USE enum lw_status
 lw_dispatcher_load(struct lw_dispatcher *dispatcher, const char *path,

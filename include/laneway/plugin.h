@@ -304,11 +304,14 @@ LW_API uint64_t lw_broker_next_generation(void);
 /* -- Engines ---------------------------------------------------------------------------------- */
 
 /*
- * A task is one handler call in one slot: a chain of deliveries linked by their `task_next`
- * (chains of one in this version). Results are written into the task's first delivery and come
- * exactly once for every accepted task, also when a worker died or time ran out. The engine owns
- * the attempt's deadline and the blame: suspects of a crash are run again, alone, inside the
- * engine, and the dispatcher sees one result.
+ * A task is one handler call in one slot: a chain of deliveries linked by their `task_next`, of
+ * one where `batch.size` is 0. Results come exactly once for every accepted task, also when a
+ * worker died or time ran out: the first delivery is reported. Its verdict is for all of them,
+ * unless it says `is_each`: then each has its own, LW_PENDING where the handler gave none;
+ * `task_answers` says how many it gave. The engine owns the attempt's deadline and the blame:
+ * suspects of a crash are run again, alone, inside the engine, and the dispatcher sees one
+ * result. A task of several is one suspect; that its members run again one by one afterwards is
+ * the dispatcher's.
  */
 struct lw_engine_ops {
     const char *name;
@@ -344,7 +347,8 @@ struct lw_engine {
      */
     lw_handler_fn direct;
     void *direct_user;
-    uint64_t direct_timeout_ns; /* of an attempt; 0 none */
+    uint64_t direct_timeout_ns;    /* of an attempt; 0 none */
+    struct lw_batch_options batch; /* size 0: tasks of one; else of up to so many */
     uint32_t restarts;
     uint32_t stray_lines;
     struct lw_error down_error; /* why, while is_down */

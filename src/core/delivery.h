@@ -102,7 +102,7 @@ struct lw_delivery {
     struct lw_lane *lane;      /* NULL: unordered */
     struct lw_subscription *subscription;
     struct lw_partition *partition;
-    struct lw_delivery *task_next; /* a batch's next member; NULL in this version */
+    struct lw_delivery *task_next; /* the next member of its task, NULL: it is the last */
     struct lw_outcome *outcome;    /* NULL: nothing said beside the verdict */
     struct lw_completions *completions;
     struct lw_mail mail;
@@ -111,8 +111,16 @@ struct lw_delivery {
     uint8_t verdict;         /* enum lw_verdict, once it returned */
     bool is_inside_call;     /* its handler function is on the stack of the loop thread */
     bool is_detached;        /* pins no client memory */
-    bool is_late;            /* its attempt's time is over but it still runs */
-    bool is_opened;          /* while stashed: its position was opened before */
+    union {
+        struct {
+            bool is_late;  /* its attempt's time is over but it still runs */
+            bool is_batch; /* a task of its handler may have several members */
+        };
+        uint16_t is_special; /* either: one look keeps it off the shortest way */
+    };
+    bool is_opened; /* while stashed: its position was opened before */
+    bool is_alone;  /* where tasks have several members: it may have no company */
+    bool is_each;   /* of a task's first: its members have verdicts of their own */
     atomic_bool is_cancelled;
     uint32_t attempt;                 /* runs here, from 1 at the first start */
     uint32_t held_bytes;              /* what the limits were charged */
@@ -123,6 +131,12 @@ struct lw_delivery {
     struct lw_timer timer;            /* parked or publish retry */
     struct lw_publishing *publishing; /* the dispatcher's, while JUDGED or PUBLISHING */
     void *engine_data;                /* the engine's, while RUNNING */
+    /* Of a task that may have several members, while RUNNING, see is_batch: */
+    struct lw_delivery *task_first;
+    uint32_t task_number;    /* of the first: no other that runs has it */
+    uint32_t task_count;     /* of the first: members */
+    uint32_t task_answers;   /* of the first: verdicts that its handler gave */
+    uint32_t task_cancelled; /* of the first: members whose result is not wanted */
 };
 
 /* Where engines leave finished tasks; owned by the dispatcher. */

@@ -198,6 +198,9 @@ lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, ui
     lane->place_id = place;
     lane->hash = hash;
     lane->place = LW_LANE_IDLE;
+    lane->count = 0;
+    lane->others = 0;
+    lane->bytes = 0;
     lw_list_init(&lane->link);
     place_slot(lanes->slots, lanes->mask, (struct lw_lane_slot){ hash, lane });
     lanes->count++;
@@ -219,7 +222,6 @@ lw_lane_is_blocking(const struct lw_lane *lane)
     return partition->has_ledger && partition->held.next == &head->held;
 }
 
-/* Something waits and nothing runs: into the ring that fits its head. */
 static inline void
 enter_ready(struct lw_lane *lane)
 {
@@ -227,6 +229,12 @@ enter_ready(struct lw_lane *lane)
     lane->place = is_urgent ? LW_LANE_URGENT : LW_LANE_READY;
     lw_list_push(is_urgent ? &lane->subscription->urgent : &lane->subscription->ready,
                  &lane->link);
+}
+
+void
+lw_lane_enter_ready(struct lw_lane *lane)
+{
+    enter_ready(lane);
 }
 
 void

@@ -12,7 +12,8 @@
  *
  * Where a lane is, is one of: nowhere (idle), `ready` ring of its subscription (has a head, nothing
  * runs), `urgent` ring (the same, and its head is the lowest unfinished of its partition), or in
- * none because it is busy: a delivery of it is RUNNING, JUDGED, PARKED or PUBLISHING.
+ * none because it is busy: a delivery of it is RUNNING, JUDGED, PARKED or PUBLISHING. Where a
+ * handler takes several messages at once there is one more, the lanes that wait for company.
  */
 #ifndef LW_CORE_LANE_H
 #define LW_CORE_LANE_H
@@ -30,7 +31,13 @@
 #define LW_LANE_KEY_INLINE 48
 #define LW_LANE_NULL_KEY UINT32_MAX
 
-enum lw_lane_place { LW_LANE_IDLE, LW_LANE_READY, LW_LANE_URGENT, LW_LANE_BUSY };
+enum lw_lane_place {
+    LW_LANE_IDLE,
+    LW_LANE_READY,
+    LW_LANE_URGENT,
+    LW_LANE_BUSY,
+    LW_LANE_GATHERING /* waits for company, core/gather.h */
+};
 
 struct lw_lane {
     struct lw_list link;
@@ -42,6 +49,11 @@ struct lw_lane {
     uint32_t key_size; /* LW_LANE_NULL_KEY: the null key */
     uint8_t place;     /* enum lw_lane_place */
     uint8_t inline_key[LW_LANE_KEY_INLINE];
+    /* Kept where handlers take several messages at once, core/gather.h: */
+    uint32_t count;  /* messages that wait */
+    uint32_t others; /* in hand beside the one that makes it busy */
+    uint64_t bytes;  /* of those that wait */
+    uint64_t since;  /* when it began to wait for company */
 };
 
 struct lw_lane_slot {
@@ -122,6 +134,8 @@ lw_lanes_find(struct lw_lanes *lanes, struct lw_subscription *subscription, uint
 /* Frees every idle lane. */
 void lw_lanes_trim(struct lw_lanes *lanes);
 
+/* Something waits and nothing of it is in hand: into the ring that fits its head. */
+void lw_lane_enter_ready(struct lw_lane *lane);
 /* Appends; the lane becomes ready when it was idle. */
 void lw_lane_push(struct lw_lane *lane, struct lw_delivery *delivery);
 /* Takes the head to run it; the lane is busy with it. The lane was ready or urgent. */

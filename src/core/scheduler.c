@@ -18,6 +18,7 @@ lw_scheduler_init(struct lw_scheduler *scheduler, uint32_t slots, uint32_t ranks
     scheduler->slots = slots;
     scheduler->busy_slots = 0;
     scheduler->turns = 0;
+    scheduler->now = NULL;
     enum lw_status status = lw_ranks_init(&scheduler->ready, ranks);
     if (status != LW_STATUS_OK) {
         return status;
@@ -59,7 +60,11 @@ lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
             return LW_STATUS_NO_MEMORY;
         }
         delivery->lane = lane;
-        lw_lane_push(lane, delivery);
+    }
+    if (__builtin_expect(subscription->is_batched, 0)) {
+        lw_gather_push(subscription, delivery->lane, delivery, *scheduler->now);
+    } else if (delivery->lane) {
+        lw_lane_push(delivery->lane, delivery);
     } else {
         lw_queue_push(&subscription->loose, &delivery->link);
     }
@@ -103,9 +108,15 @@ lw_scheduler_choose(struct lw_scheduler *scheduler)
         return NULL;
     }
     struct lw_subscription *subscription = LW_CONTAINER(node, struct lw_subscription, choose);
-    struct lw_delivery *delivery = take_next(subscription);
+    struct lw_delivery *delivery;
+    if (__builtin_expect(subscription->is_batched, 0)) {
+        delivery = lw_gather_take(subscription, *scheduler->now);
+        subscription->queued -= delivery->task_count;
+    } else {
+        delivery = take_next(subscription);
+        subscription->queued--;
+    }
     lw_scheduler_take_slot(scheduler, subscription);
-    subscription->queued--;
     if (lw_subscription_is_eligible(subscription)) {
         lw_ranks_rotate(&scheduler->ready, node);
     } else {
@@ -120,7 +131,9 @@ lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *deliver
     if (!delivery->lane) {
         return;
     }
-    bool is_ready = lw_lane_release(delivery->lane);
+    bool is_ready = delivery->subscription->is_batched
+                        ? lw_gather_release(delivery->lane, *scheduler->now)
+                        : lw_lane_release(delivery->lane);
     delivery->lane = NULL;
     if (is_ready) {
         lw_scheduler_join(scheduler, delivery->subscription);
@@ -131,7 +144,9 @@ void
 lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
     struct lw_subscription *subscription = delivery->subscription;
-    if (delivery->lane) {
+    if (__builtin_expect(subscription->is_batched, 0)) {
+        lw_gather_put_back(subscription, delivery->lane, delivery, *scheduler->now);
+    } else if (delivery->lane) {
         lw_lane_put_back(delivery->lane, delivery);
     } else {
         lw_queue_push_front(&subscription->loose, &delivery->link);
@@ -144,12 +159,28 @@ void
 lw_scheduler_remove(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
     struct lw_subscription *subscription = delivery->subscription;
-    if (delivery->lane) {
+    if (subscription->is_batched) {
+        lw_gather_remove(subscription, delivery->lane, delivery, *scheduler->now);
+    } else if (delivery->lane) {
         lw_lane_remove(delivery->lane, delivery);
-        delivery->lane = NULL;
     } else {
         lw_queue_remove(&subscription->loose, &delivery->link);
     }
+    delivery->lane = NULL;
     subscription->queued--;
+    lw_scheduler_update(scheduler, subscription);
+}
+
+void
+lw_scheduler_expire(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    lw_gather_expire(subscription, *scheduler->now);
+    lw_scheduler_update(scheduler, subscription);
+}
+
+void
+lw_scheduler_close_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    lw_gather_close(subscription, *scheduler->now);
     lw_scheduler_update(scheduler, subscription);
 }

@@ -19,7 +19,8 @@ struct lw_scheduler {
     struct lw_lanes lanes;
     uint32_t slots;
     uint32_t busy_slots;
-    uint64_t turns; /* slots ever taken: whose turn was when */
+    uint64_t turns;      /* slots ever taken: whose turn was when */
+    const uint64_t *now; /* the host's time, for what waits for company */
 };
 
 enum lw_status lw_scheduler_init(struct lw_scheduler *scheduler, uint32_t slots, uint32_t ranks,
@@ -88,7 +89,10 @@ lw_scheduler_lane_key(const struct lw_subscription *subscription,
     return false;
 }
 
-/* Takes a slot and the delivery that is next for it; NULL when nothing is eligible or free. */
+/*
+ * Takes a slot and the delivery that is next for it; NULL when nothing is eligible or free. Where
+ * the handler takes several at once it is the first of a task, the others by task_next.
+ */
 struct lw_delivery *lw_scheduler_choose(struct lw_scheduler *scheduler);
 /* The delivery ended: its lane goes on. */
 void lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
@@ -96,4 +100,9 @@ void lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *de
 void lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
 /* Takes a QUEUED delivery out (revoke, drain). */
 void lw_scheduler_remove(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
+/* Of a subscription with is_batched: what has waited long enough for company may be chosen. */
+void lw_scheduler_expire(struct lw_scheduler *scheduler, struct lw_subscription *subscription);
+/* Of one: nothing waits for company from now on. */
+void
+lw_scheduler_close_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription);
 #endif

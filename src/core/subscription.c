@@ -17,6 +17,7 @@ lw_subscription_init(struct lw_subscription *subscription, uint32_t index)
     lw_list_init(&subscription->ready);
     lw_list_init(&subscription->urgent);
     lw_list_init(&subscription->partitions);
+    lw_gather_init(&subscription->gather);
 }
 
 void

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/gather.h"
 #include "core/limits.h"
 #include "core/ranks.h"
 #include "core/window.h"
@@ -51,10 +52,12 @@ struct lw_subscription {
     bool is_failed;          /* its source cannot go on */
     uint8_t lanes;           /* enum lw_lanes_kind: how `ordering` and `keyless` choose */
     bool takes_loose;        /* whose turn it is, when both lanes and loose ones are ready */
+    bool is_batched;         /* its handler takes several messages at once: `gather` is used */
     struct lw_engine *engine;
     struct lw_broker *broker;
     struct lw_dispatcher *dispatcher;
     struct lw_list partitions; /* lw_partition.link */
+    struct lw_gather gather;
 };
 
 void lw_subscription_init(struct lw_subscription *subscription, uint32_t index);

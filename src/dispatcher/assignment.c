@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "dispatcher/task.h"
 
 #define MEMORY_RETRY_NS (100 * LW_MS)
 #define REVOKE_RETRY_NS (100 * LW_MS) /* of the last commit; doubles up to its eightfold */
@@ -300,15 +301,13 @@ unstash_ended(struct lw_dispatcher *dispatcher, struct lw_partition *partition)
 static void
 end_delivery(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
-    struct lw_engine *engine = delivery->subscription->engine;
     switch ((enum lw_state)delivery->state) {
     case LW_STATE_QUEUED:
         lw_scheduler_remove(&dispatcher->scheduler, delivery);
         lw_settle_drop(dispatcher, delivery);
         return;
     case LW_STATE_RUNNING:
-        atomic_store_explicit(&delivery->is_cancelled, true, memory_order_relaxed);
-        engine->ops->cancel(engine, delivery);
+        lw_task_cancel(delivery);
         return;
     case LW_STATE_PARKED:
         lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);

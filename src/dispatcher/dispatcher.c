@@ -20,6 +20,7 @@
 #include "dispatcher/pinned.h"
 #include "dispatcher/receive.h"
 #include "dispatcher/settle_plain.h"
+#include "dispatcher/task.h"
 
 #define STEP_BUDGET 4096 /* deliveries received or started before others get the thread */
 #define STEP_TIME_NS (2 * LW_MS)
@@ -87,6 +88,11 @@ start(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     if (__builtin_expect(lw_policy_is_spent(&stream->policy, delivery->message.redeliveries),
                          0)) {
         end_spent(dispatcher, delivery);
+    } else if (__builtin_expect(subscription->is_batched, 0)) {
+        lw_task_run(dispatcher, stream, delivery);
+        if (subscription->engine->room == 0 || subscription->engine->has_changed) {
+            update_engine(dispatcher, subscription->engine);
+        }
     } else {
         run(dispatcher, delivery);
     }
@@ -219,8 +225,9 @@ lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *de
     }
 }
 
-static void
-judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery)
+struct lw_ruling
+lw_dispatcher_rule(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                   struct lw_delivery *delivery)
 {
     const struct lw_outcome *outcome = delivery->outcome;
     struct lw_case item = {
@@ -240,6 +247,13 @@ judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_deli
     if (ruling.verdict != LW_OK) {
         log_failure(dispatcher, delivery, &ruling);
     }
+    return ruling;
+}
+
+static void
+judge(struct lw_dispatcher *dispatcher, struct lw_stream *stream, struct lw_delivery *delivery)
+{
+    struct lw_ruling ruling = lw_dispatcher_rule(dispatcher, stream, delivery);
     lw_dispatcher_carry_out(dispatcher, delivery, ruling);
 }
 
@@ -319,6 +333,10 @@ void
 lw_dispatcher_finish_any(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                          struct lw_delivery *delivery)
 {
+    if (__builtin_expect(delivery->is_batch, 0)) {
+        lw_task_finish(dispatcher, stream, delivery);
+        return;
+    }
     lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
     lw_history_note(dispatcher, LW_HISTORY_RETURNED, delivery, delivery->verdict, 0);
     if (__builtin_expect(delivery->is_late, 0)) {
@@ -365,7 +383,7 @@ finish(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
     struct lw_stream *stream = lw_stream_of(delivery);
     lw_pace_on_result(stream, delivery, dispatcher->host->now);
-    if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_late, 1)) {
+    if (__builtin_expect(is_plain(dispatcher, delivery) && !delivery->is_special, 1)) {
         lw_scheduler_free_slot(&dispatcher->scheduler, &stream->subscription);
         stream->counters.results[LW_OK]++;
         lw_settle_plain(dispatcher, stream, delivery);
@@ -525,6 +543,7 @@ lw_dispatcher_step(struct lw_dispatcher *dispatcher, uint64_t now)
     used += lw_receive_top_up(dispatcher, STEP_BUDGET);
     note_behind(dispatcher);
     lw_receive_tell_demand(dispatcher);
+    lw_task_arm(dispatcher);
     lw_settle_flush(dispatcher);
     flush_engines(dispatcher);
     dispatcher->transitions += used;

@@ -11,6 +11,7 @@
  *   lifecycle.c   making, starting, ending
  *   shutdown.c    drain, deadline, close
  *   stream.c      a subscription with everything that belongs to it
+ *   task.c        tasks of several messages: start, end, waiting for company
  *   pace.c        how long handlers and turns take
  *   view.c        what handlers may ask that needs a clock or the origin headers
  */
@@ -124,6 +125,7 @@ struct lw_dispatcher {
     uint32_t given_back;
     uint32_t slow_turns; /* since slow_silent_until was set, this one included */
     uint64_t transitions;
+    uint32_t task_numbers;      /* given to tasks that may have several members, from 1 */
     uint64_t pinned_unchecked;  /* bytes received since the pinned ones were measured */
     uint64_t pinned_check_at;   /* so many of them: they are measured again */
     uint64_t pace_minute;       /* whose windows the streams' handler times have */
@@ -163,6 +165,9 @@ lw_dispatcher_pause(struct lw_dispatcher *dispatcher, struct lw_stream *stream, 
 void lw_dispatcher_judge_fault(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
                              struct lw_ruling ruling);
+/* What follows the verdict of a JUDGED one; counted and logged, not yet done. */
+struct lw_ruling lw_dispatcher_rule(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
+                                    struct lw_delivery *delivery);
 /* Puts a parked one back into its lane now. */
 void lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */

@@ -274,6 +274,7 @@ make_tables(struct lw_dispatcher *dispatcher)
     if (status != LW_STATUS_OK) {
         return status;
     }
+    dispatcher->scheduler.now = &dispatcher->host->now;
     status = lw_ranks_init(&dispatcher->receivable, ranks ? ranks : 1);
     if (status != LW_STATUS_OK) {
         lw_scheduler_deinit(&dispatcher->scheduler);

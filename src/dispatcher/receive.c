@@ -121,6 +121,10 @@ admit(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
 {
     lw_receive_begin(dispatcher, stream, partition, delivery);
     lw_history_note(dispatcher, LW_HISTORY_RECEIVED, delivery, 0, 0);
+    if (__builtin_expect(stream->subscription.is_batched, 0)) {
+        delivery->is_alone = lw_policy_is_spent(&stream->policy,
+                                                delivery->message.redeliveries);
+    }
     if (partition->has_ledger && !lw_assignment_open(delivery)) {
         return;
     }

@@ -11,6 +11,7 @@
  */
 #include "base/assert.h"
 #include "dispatcher/receive.h"
+#include "dispatcher/task.h"
 
 static void
 set_phase(struct lw_dispatcher *dispatcher, enum lw_phase phase)
@@ -108,15 +109,6 @@ give_back_parked(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     lw_shutdown_give_back(dispatcher, delivery);
 }
 
-static void
-end_running(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
-{
-    struct lw_engine *engine = delivery->subscription->engine;
-    (void)dispatcher;
-    atomic_store_explicit(&delivery->is_cancelled, true, memory_order_relaxed);
-    engine->ops->cancel(engine, delivery);
-}
-
 /* The deadline passed or an abort was asked: everything that is not running goes back. */
 static void
 give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
@@ -131,7 +123,7 @@ give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
         lw_shutdown_give_back(dispatcher, delivery);
         return;
     case LW_STATE_RUNNING:
-        end_running(dispatcher, delivery);
+        lw_task_cancel(delivery);
         return;
     case LW_STATE_PARKED:
         give_back_parked(dispatcher, delivery);
@@ -188,6 +180,7 @@ enter_draining(struct lw_dispatcher *dispatcher)
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         lw_receive_update(dispatcher, dispatcher->streams[i]);
     }
+    lw_task_close(dispatcher);
     each_held(dispatcher, give_back_hopeless);
 }
 

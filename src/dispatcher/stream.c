@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "dispatcher/dispatcher.h"
+#include "dispatcher/task.h"
 #include "policy/topic_names.h"
 
 #define TOPIC_MAX 512
@@ -305,7 +306,8 @@ fill(struct lw_stream *stream, const struct lw_subscription_options *options,
     init_subscription(stream, options, engine);
     init_policy(stream, options);
     init_tiers(stream, &options->retry);
-    return check_order(stream, &options->retry, ret_error);
+    status = lw_task_init_stream(stream, ret_error);
+    return status == LW_STATUS_OK ? check_order(stream, &options->retry, ret_error) : status;
 }
 
 /* The turn that this timer makes asks again. */
@@ -339,6 +341,7 @@ lw_stream_create(struct lw_dispatcher *dispatcher,
     stream->family = link->broker->caps.settlement == LW_SETTLE_POSITION ? LW_HEADERS_KAFKA
                                                                          : LW_HEADERS_PULSAR;
     lw_timer_init(&stream->awaited_timer, on_awaited);
+    lw_timer_init(&stream->gather_timer, lw_task_on_timer);
     lw_list_init(&stream->settle_link);
     lw_list_init(&stream->subscription.partitions);
     status = fill(stream, options, engine, ret_error);
@@ -361,6 +364,7 @@ lw_stream_destroy(struct lw_stream *stream)
         return;
     }
     lw_timers_disarm(&stream->dispatcher->host->timers, &stream->awaited_timer);
+    lw_timers_disarm(&stream->dispatcher->host->timers, &stream->gather_timer);
     struct lw_list *node;
     while ((node = lw_list_first(&stream->subscription.partitions)) != NULL) {
         struct lw_partition *partition = LW_CONTAINER(node, struct lw_partition, link);

@@ -37,6 +37,9 @@ struct lw_counters {
     uint64_t received;
     uint64_t received_bytes;
     uint64_t started;
+    uint64_t tasks;        /* handler calls, where they take several messages */
+    uint64_t mismatches;   /* of them: fewer or more verdicts than messages */
+    uint64_t taken_apart;  /* of them: failed as a whole, its messages run again alone */
     uint64_t results[5];   /* by enum lw_verdict, after error classes */
     uint64_t settled[6];   /* by enum lw_settled */
     uint64_t published[4]; /* by enum lw_publication_kind, confirmed */
@@ -65,6 +68,7 @@ struct lw_stream {
     uint64_t
         awaited_until; /* new partitions' room is kept for them; 0 not, LW_NEVER: not yet */
     struct lw_timer awaited_timer; /* then there is a turn */
+    struct lw_timer gather_timer;  /* what waits for company has waited long enough */
     uint32_t slot_count;
     uint32_t max_uncommitted;
     uint32_t held_back_at; /* so many were in hand when it was held back last */

@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "core/delivery.h"
+#include "core/subscription.h"
 #include "engines/builtin/sha256.h"
 
 #define CPU_ROUNDS_MAX 1000000000
@@ -133,6 +134,21 @@ handle_io(struct lw_delivery *delivery, void *user)
                   host->now + (uint64_t)builtin->argument * LW_MS);
 }
 
+static size_t
+handle_batch(struct lw_delivery *const deliveries[], size_t count, enum lw_verdict verdicts[],
+             void *user)
+{
+    const struct builtin *builtin = user;
+    const struct lw_engine *engine = deliveries[0]->subscription->engine;
+    bool is_each = engine->batch.verdict == LW_BATCH_VERDICT_EACH;
+    enum lw_verdict all = LW_OK;
+    for (size_t i = 0; i < count && (is_each || all == LW_OK); i++) {
+        all = builtin->builtin.handler(deliveries[i], user);
+        verdicts[is_each ? i : 0] = all;
+    }
+    return is_each ? count : 1;
+}
+
 enum argument_kind { ARGUMENT_NONE, ARGUMENT_DURATION, ARGUMENT_COUNT };
 
 struct kind {
@@ -213,6 +229,7 @@ lw_builtin_create(const char *text, struct lw_builtin **ret_builtin, struct lw_e
     builtin->builtin = (struct lw_builtin){
         .handler = kind->handler,
         .handler_async = kind->handler_async,
+        .handler_batch = handle_batch,
         .user = builtin,
     };
     *ret_builtin = &builtin->builtin;

@@ -7,7 +7,8 @@
  *   io:D       waits for a duration without a thread; on the threads engine it blocks one
  *   cpu:N      computes N SHA-256 digests, each of the one before
  *   fail-n:N   asks for a retry in the first N runs of a message, then is ok
- * They need no code of the user and behave the same on the loop and on threads.
+ * They need no code of the user and behave the same on the loop and on threads. Of a batch they
+ * take one message after the other; the first that is not ok is the one verdict for all.
  */
 #ifndef LW_ENGINES_BUILTIN_H
 #define LW_ENGINES_BUILTIN_H
@@ -17,6 +18,7 @@
 struct lw_builtin {
     lw_handler_fn handler;
     lw_handler_async_fn handler_async; /* NULL unless it waits without a thread: io */
+    lw_handler_batch_fn handler_batch; /* the blocking one, message by message */
     void *user;                        /* for both */
 };
 

@@ -16,6 +16,7 @@
 #include "base/host.h"
 #include "base/inside.h"
 #include "core/subscription.h"
+#include "engines/common/batch.h"
 
 enum { RUNS_MIN = 64 };
 
@@ -36,6 +37,7 @@ struct loop_engine {
     struct lw_timer timer;
     struct lw_timer stop_timer;
     bool is_stopping;
+    struct lw_batch_room room; /* where tasks have several members */
     char *name;
 };
 
@@ -193,11 +195,28 @@ submit_blocking(struct loop_engine *loop, struct lw_delivery *const tasks[], siz
 }
 
 static size_t
+submit_batches(struct loop_engine *loop, struct lw_delivery *const tasks[], size_t n)
+{
+    uint64_t deadline = lw_run_deadline(loop->engine.host->now, loop->options.timeout_ms);
+    for (size_t i = 0; i < n; i++) {
+        lw_batch_claim(tasks[i], deadline);
+        const void *before = lw_inside_enter(tasks[i]);
+        lw_batch_call(&loop->options, &loop->room, tasks[i]);
+        lw_inside_leave(before);
+        lw_queue_push(&loop->engine.completions->done, &tasks[i]->link);
+    }
+    return n;
+}
+
+static size_t
 submit(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n)
 {
     struct loop_engine *loop = loop_of(engine);
     if (loop->is_stopping) {
         return 0;
+    }
+    if (loop->options.handler_batch) {
+        return submit_batches(loop, tasks, n);
     }
     return loop->options.handler ? submit_blocking(loop, tasks, n)
                                  : submit_async(loop, tasks, n);
@@ -268,6 +287,7 @@ destroy(struct lw_engine *engine)
     struct loop_engine *loop = loop_of(engine);
     lw_timers_disarm(&engine->host->timers, &loop->timer);
     lw_timers_disarm(&engine->host->timers, &loop->stop_timer);
+    lw_batch_room_deinit(&loop->room);
     lw_free(loop->runs);
     lw_free(loop->name);
     lw_free(loop);
@@ -291,12 +311,19 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions,
                       const char *name, const struct lw_handler_options *options,
                       struct lw_engine **ret_engine)
 {
-    if (!options->handler == !options->handler_async) {
+    int count = (options->handler != NULL) + (options->handler_async != NULL) +
+                (options->handler_batch != NULL);
+    if (count != 1 || (options->handler_batch && options->batch.size == 0)) {
         return LW_STATUS_INVALID;
     }
     struct loop_engine *loop = lw_alloc(sizeof *loop);
     char *name_copy = lw_copy_text(name);
-    if (!loop || !name_copy) {
+    bool has_room = loop && (!options->handler_batch ||
+                             lw_batch_room_init(&loop->room, options->batch.size));
+    if (!has_room || !name_copy) {
+        if (loop) {
+            lw_batch_room_deinit(&loop->room);
+        }
         lw_free(loop);
         lw_free(name_copy);
         return LW_STATUS_NO_MEMORY;
@@ -307,6 +334,9 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions,
     loop->engine.name = name_copy;
     loop->name = name_copy;
     loop->options = *options;
+    if (options->handler_batch) {
+        loop->engine.batch = options->batch;
+    }
     loop->engine.direct = options->handler;
     loop->engine.direct_user = options->user;
     loop->engine.direct_timeout_ns = options->timeout_ms > 0

@@ -25,6 +25,7 @@
 #include "base/host.h"
 #include "base/inside.h"
 #include "core/subscription.h"
+#include "engines/common/batch.h"
 
 enum slot_word { SLOT_EMPTY, SLOT_SLEEPING, SLOT_FULL, SLOT_LEAVE };
 
@@ -36,6 +37,7 @@ struct worker {
     struct worker *next_idle;
     struct worker *next_sleeper; /* to be woken by flush */
     struct lw_list running;      /* in the order of starts, or in no list */
+    struct lw_batch_room room;   /* where tasks have several members */
     pthread_t thread;
 };
 
@@ -105,6 +107,20 @@ report(struct threads_engine *threads, struct lw_delivery *delivery)
     }
 }
 
+static void
+call(struct worker *worker, struct lw_delivery *delivery)
+{
+    const struct lw_handler_options *options = &worker->threads->options;
+    const void *before = lw_inside_enter(delivery);
+    if (options->handler) {
+        enum lw_verdict verdict = options->handler(delivery, options->user);
+        delivery->verdict = (uint8_t)lw_run_judge(delivery, verdict);
+    } else {
+        lw_batch_call(options, &worker->room, delivery);
+    }
+    lw_inside_leave(before);
+}
+
 static void *
 work(void *user)
 {
@@ -112,10 +128,7 @@ work(void *user)
     struct threads_engine *threads = worker->threads;
     struct lw_delivery *delivery = take_task(worker);
     while (delivery) {
-        const void *before = lw_inside_enter(delivery);
-        enum lw_verdict verdict = threads->options.handler(delivery, threads->options.user);
-        lw_inside_leave(before);
-        delivery->verdict = (uint8_t)lw_run_judge(delivery, verdict);
+        call(worker, delivery);
         report(threads, delivery);
         delivery = take_task(worker);
     }
@@ -170,7 +183,7 @@ tell_late(struct threads_engine *threads, struct worker *worker)
     struct lw_delivery *delivery = worker->task;
     const char *topic = delivery->subscription ? delivery->subscription->topic : NULL;
     worker->is_late = true;
-    lw_run_set_late(delivery);
+    lw_batch_set_late(delivery);
     lw_host_log(
         threads->engine.host, LW_LOG_WARN, "handler.thread_late",
         "a handler runs longer than its timeout and cannot be ended; it keeps its thread",
@@ -198,13 +211,14 @@ on_timer(struct lw_timer *timer, uint64_t now)
 }
 
 static void
-hand_over(struct threads_engine *threads, struct worker *worker, struct lw_delivery *delivery)
+hand_over(struct threads_engine *threads, struct worker *worker, struct lw_delivery *delivery,
+          uint64_t deadline)
 {
     delivery->engine_data = worker;
     worker->task = delivery;
     worker->is_late = false;
     lw_list_push(&threads->running, &worker->running);
-    lw_run_claim_first(delivery);
+    lw_batch_claim(delivery, deadline);
     uint32_t word = atomic_exchange_explicit(&worker->word, SLOT_FULL, memory_order_acq_rel);
     if (word == SLOT_SLEEPING) {
         worker->next_sleeper = threads->sleepers;
@@ -221,8 +235,7 @@ submit(struct lw_engine *engine, struct lw_delivery *const tasks[], size_t n)
     for (; taken < n && engine->room > 0; taken++) {
         struct worker *worker = threads->idle;
         threads->idle = worker->next_idle;
-        tasks[taken]->deadline = deadline;
-        hand_over(threads, worker, tasks[taken]);
+        hand_over(threads, worker, tasks[taken], deadline);
         engine->room--;
     }
     if (deadline != LW_NEVER && taken > 0 && !lw_timer_is_armed(&threads->timer)) {
@@ -246,7 +259,7 @@ static void
 cancel(struct lw_engine *engine, struct lw_delivery *task)
 {
     (void)engine;
-    atomic_store_explicit(&task->is_cancelled, true, memory_order_relaxed);
+    lw_batch_set_cancelled(task);
 }
 
 static void
@@ -363,6 +376,17 @@ take_letter_back(struct threads_engine *threads)
 }
 
 static void
+free_all(struct threads_engine *threads)
+{
+    for (uint32_t i = 0; threads->workers && i < threads->options.threads; i++) {
+        lw_batch_room_deinit(&threads->workers[i].room);
+    }
+    lw_free(threads->workers);
+    lw_free(threads->name);
+    lw_free(threads);
+}
+
+static void
 destroy(struct lw_engine *engine)
 {
     struct threads_engine *threads = threads_of(engine);
@@ -371,9 +395,7 @@ destroy(struct lw_engine *engine)
     take_letter_back(threads);
     lw_timers_disarm(&engine->host->timers, &threads->timer);
     lw_timers_disarm(&engine->host->timers, &threads->stop_timer);
-    lw_free(threads->workers);
-    lw_free(threads->name);
-    lw_free(threads);
+    free_all(threads);
 }
 
 static const struct lw_engine_ops threads_ops = {
@@ -401,6 +423,10 @@ init_workers(struct threads_engine *threads)
         atomic_init(&threads->workers[i].word, SLOT_EMPTY);
         threads->workers[i].threads = threads;
         lw_list_init(&threads->workers[i].running);
+        if (threads->options.handler_batch &&
+            !lw_batch_room_init(&threads->workers[i].room, threads->options.batch.size)) {
+            return LW_STATUS_NO_MEMORY;
+        }
     }
     return LW_STATUS_OK;
 }
@@ -410,7 +436,8 @@ lw_threads_engine_create(struct lw_host *host, struct lw_completions *completion
                          const char *name, const struct lw_handler_options *options,
                          struct lw_engine **ret_engine)
 {
-    if (!options->handler || options->handler_async || options->threads == 0) {
+    if (!options->handler == !options->handler_batch || options->handler_async ||
+        options->threads == 0 || (options->handler_batch && options->batch.size == 0)) {
         return LW_STATUS_INVALID;
     }
     struct threads_engine *threads = lw_alloc(sizeof *threads);
@@ -420,14 +447,16 @@ lw_threads_engine_create(struct lw_host *host, struct lw_completions *completion
     threads->options = *options;
     threads->name = lw_copy_text(name);
     if (!threads->name || init_workers(threads) != LW_STATUS_OK) {
-        lw_free(threads->name);
-        lw_free(threads);
+        free_all(threads);
         return LW_STATUS_NO_MEMORY;
     }
     threads->engine.ops = &threads_ops;
     threads->engine.host = host;
     threads->engine.completions = completions;
     threads->engine.name = threads->name;
+    if (options->handler_batch) {
+        threads->engine.batch = options->batch;
+    }
     lw_list_init(&threads->running);
     lw_mailbox_init(&threads->results, -1);
     lw_letter_init(&threads->letter, on_letter);

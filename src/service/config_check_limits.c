@@ -126,10 +126,39 @@ note_unused(struct lw_config_build *build, const struct lw_node *node, const cha
                        "no pipeline uses the %s \"%s\"", kind, node->key);
 }
 
+/* A batch fits what its topics may hold, and of one key there is an order to take it from. */
+static void
+check_batch(struct lw_config_build *build, const struct lw_config_subscription *item)
+{
+    const struct lw_config_handler *handler = item->pipeline->handler;
+    const struct lw_node *node = handler ? lw_config_check_given(handler->node, "batch") : NULL;
+    const struct lw_batch_options *batch = handler ? &handler->run.batch : NULL;
+    if (!node || batch->size <= 1) {
+        return;
+    }
+    if (batch->size > item->options.max_in_flight) {
+        struct lw_diagnostic *diagnostic = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(node),
+            "a batch of %u can never fill: \"%s\" has at most %u messages in flight",
+            batch->size, item->options.topic, item->options.max_in_flight);
+        lw_diagnostic_help(diagnostic, "raise max_in_flight, or lower batch.size");
+    } else if (batch->keys == LW_BATCH_KEYS_ONE &&
+               lw_config_ordering(item) == LW_ORDERING_NONE) {
+        struct lw_diagnostic *diagnostic = lw_diagnostics_add(
+            build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(node),
+            "\"%s\" has no order, so its batches cannot be of one key each",
+            item->options.topic);
+        lw_diagnostic_help(diagnostic, "use \"ordering: key\", or \"batch: {keys: many}\"");
+    }
+}
+
 void
 lw_config_check_limits(struct lw_config_build *build)
 {
     const struct lw_config *config = build->config;
+    for (size_t i = 0; i < config->subscription_count; i++) {
+        check_batch(build, &config->subscriptions[i]);
+    }
     for (size_t i = 0; i < config->handler_count; i++) {
         const struct lw_config_handler *handler = &config->handlers[i];
         check_workers(build, handler);

@@ -195,6 +195,26 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
     }
 }
 
+/* Only blocking functions and built-in handlers take several messages at once in this version. */
+static void
+check_batch(struct lw_config_build *build, const struct lw_config_handler *handler)
+{
+    const struct lw_node *batch = lw_node_child(handler->node, "batch");
+    bool is_io = handler->kind == LW_CONFIG_BUILTIN && handler->builtin == LW_BUILTIN_IO &&
+                 handler->run.engine == LW_ENGINE_LOOP;
+    bool takes_one = form_of(handler) != LW_FORM_FUNCTION || is_io;
+    if (!batch || handler->run.batch.size <= 1 || !takes_one) {
+        return;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(batch),
+        "handlers.%s takes one message at a time", handler->name);
+    lw_diagnostic_show(
+        item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
+    lw_diagnostic_help(item, "leave batch out; functions and the built-in handlers but io take "
+                             "several");
+}
+
 static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
@@ -320,6 +340,7 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
         builtin = read_builtin(build, handler);
     }
     choose_engine(build, handler, builtin);
+    check_batch(build, handler);
     warn_useless(build, handler);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         place_program(build, handler);

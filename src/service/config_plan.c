@@ -238,6 +238,19 @@ print_http(const struct lw_config_handler *handler, struct lw_text *out)
 }
 
 static void
+print_batch(const struct lw_batch_options *batch, struct lw_text *out)
+{
+    if (batch->size <= 1) {
+        return;
+    }
+    lw_text_format(out, ", batches of up to %u", batch->size);
+    lw_text_append(out, batch->keys == LW_BATCH_KEYS_ONE ? " of one key, wait " : ", wait ");
+    append_duration(out, batch->wait_ms);
+    lw_text_append(out, batch->verdict == LW_BATCH_VERDICT_ONE ? ", one verdict for all"
+                                                               : ", a verdict for each");
+}
+
+static void
 print_handler(const struct lw_config_handler *handler, struct lw_text *out)
 {
     lw_text_format(out, "handler %s: ", handler->name);
@@ -260,6 +273,7 @@ print_handler(const struct lw_config_handler *handler, struct lw_text *out)
     lw_text_format(out, "%s %s on %s", is_builtin ? "built-in" : "function",
                    node && node->is_secret ? "***" : name,
                    lw_engine_kind_name(handler->run.engine));
+    print_batch(&handler->run.batch, out);
 }
 
 static void

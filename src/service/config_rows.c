@@ -185,7 +185,6 @@ const struct lw_option lw_config_handler_rows[] = {
       .type = LW_OPTION_TEXT,
       HANDLER(function),
       .doc = "Name of a C function that the embedding program binds." },
-    LATER("batch", "Several messages in one call."),
     { 0 }
 };
 
@@ -308,7 +307,6 @@ const struct lw_option lw_pipeline_rows[] = {
     LATER("offsets", "Snapshots of what is done behind a gap."),
     LATER("max_blocking", "Giving up a message that holds commits for too long."),
     LATER("poison", "The circuit for a key that always fails."),
-    LATER("batch", "Several messages in one call."),
     LATER("rate", "Rate limits."),
     LATER("redrive", "Redriving dead letters."),
     { 0 }

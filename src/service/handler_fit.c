@@ -15,8 +15,10 @@ static const struct engine_row {
     unsigned forms;
 } engines[] = {
     [LW_ENGINE_LOOP] = { "loop", BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_ASYNC) |
-                                     BIT(LW_FORM_PLUGIN) | BIT(LW_FORM_PLUGIN_ASYNC) },
-    [LW_ENGINE_THREADS] = { "threads", BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_PLUGIN) },
+                                     BIT(LW_FORM_BATCH) | BIT(LW_FORM_PLUGIN) |
+                                     BIT(LW_FORM_PLUGIN_ASYNC) },
+    [LW_ENGINE_THREADS] = { "threads",
+                            BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_BATCH) | BIT(LW_FORM_PLUGIN) },
     [LW_ENGINE_PROGRAMS] = { "programs", BIT(LW_FORM_PROGRAM) },
     [LW_ENGINE_HTTP] = { "http", BIT(LW_FORM_SERVICE) },
 };
@@ -26,6 +28,7 @@ enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };
 static const char *const forms[] = {
     [LW_FORM_FUNCTION] = "a function that returns its verdict",
     [LW_FORM_ASYNC] = "an asynchronous function",
+    [LW_FORM_BATCH] = "a function that takes several messages at once",
     [LW_FORM_PROGRAM] = "a program",
     [LW_FORM_PLUGIN] = "a plug-in",
     [LW_FORM_PLUGIN_ASYNC] = "a plug-in that has only handle_async",

@@ -11,6 +11,7 @@
 enum lw_handler_form {
     LW_FORM_FUNCTION,     /* blocking: it returns its verdict */
     LW_FORM_ASYNC,        /* a function that finishes its deliveries later */
+    LW_FORM_BATCH,        /* a function that takes several messages at once */
     LW_FORM_PROGRAM,      /* a command */
     LW_FORM_PLUGIN,       /* a handler in a shared object that has `handle` */
     LW_FORM_PLUGIN_ASYNC, /* one that has only `handle_async` */

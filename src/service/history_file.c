@@ -105,6 +105,9 @@ put_delivery(struct lw_json *json, const struct lw_delivery *delivery)
     struct lw_bytes key = delivery->message.ordering_key.data ? delivery->message.ordering_key
                                                               : delivery->message.key;
     put_int(json, "attempt", delivery->attempt);
+    if (delivery->is_batch) {
+        put_int(json, "task", delivery->task_first->task_number);
+    }
     put_int(json, "key_hash",
             key.data ? (int64_t)(lw_hash_bytes(key.data, key.size, 0) >> 1) : -1);
 }

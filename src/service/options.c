@@ -424,6 +424,58 @@ const struct lw_option lw_subscription_rows[] = {
     { 0 }
 };
 
+static const struct lw_option_word batch_keys_words[] = {
+    { .word = "many", .value = LW_BATCH_KEYS_MANY },
+    { .word = "one", .value = LW_BATCH_KEYS_ONE },
+    { 0 }
+};
+
+static const struct lw_option_word batch_verdict_words[] = {
+    { .word = "each", .value = LW_BATCH_VERDICT_EACH },
+    { .word = "one", .value = LW_BATCH_VERDICT_ONE },
+    { 0 }
+};
+
+static const struct lw_option batch_rows[] = {
+    { .name = "size",
+      .type = LW_OPTION_UINT,
+      SUBSCRIPTION(batch.size),
+      .initial = "1",
+      .min = 1,
+      .max = 10000,
+      .doc = "Messages of one call, at most. 1: no batches." },
+    { .name = "wait",
+      .type = LW_OPTION_DURATION,
+      SUBSCRIPTION(batch.wait_ms),
+      .initial = "10ms",
+      .min = 0,
+      .max = 3600000,
+      .doc = "So long a message that could run waits for company. 0: takes what is here." },
+    { .name = "bytes",
+      .type = LW_OPTION_BYTES,
+      SUBSCRIPTION(batch.bytes),
+      .initial = "16MiB",
+      .min = 1,
+      .max = 1073741824,
+      .doc = "Keys and values of a batch: once it has so many, no further message joins it." },
+    { .name = "keys",
+      .type = LW_OPTION_ENUM,
+      SUBSCRIPTION(batch.keys),
+      .initial = "many",
+      .words = batch_keys_words,
+      .doc = "Whether a batch has messages of several ordering keys, those of one key next to "
+             "each other and in order, or of one only." },
+    { .name = "verdict",
+      .type = LW_OPTION_ENUM,
+      SUBSCRIPTION(batch.verdict),
+      .initial = "each",
+      .words = batch_verdict_words,
+      .doc =
+          "Whether the handler judges each message, or gives one verdict for all; a retry or "
+          "an error for all charges nobody and runs each again alone." },
+    { 0 }
+};
+
 static const struct lw_option_word engine_words[] = {
     { .word = "loop", .value = LW_ENGINE_LOOP },
     { .word = "threads", .value = LW_ENGINE_THREADS },
@@ -448,6 +500,10 @@ const struct lw_option lw_handler_rows[] = {
       .initial_note = "programs for a program, http for http, else what suits the handler",
       .words = engine_words,
       .doc = "Where the handler runs." },
+    { .name = "batch",
+      .type = LW_OPTION_GROUP,
+      .rows = batch_rows,
+      .doc = "Several messages in one call of the handler." },
     { .name = "timeout",
       .type = LW_OPTION_DURATION,
       SUBSCRIPTION(timeout_ms),

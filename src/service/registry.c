@@ -212,7 +212,37 @@ form_of(const struct lw_subscription_options *options)
            : options->http          ? LW_FORM_SERVICE
            : options->program       ? LW_FORM_PROGRAM
            : options->handler_async ? LW_FORM_ASYNC
+           : options->handler_batch ? LW_FORM_BATCH
                                     : LW_FORM_FUNCTION;
+}
+
+static enum lw_status
+refuse_batch(const char *name, const char *what, const char *help, struct lw_error *ret_error)
+{
+    enum lw_status status = lw_error_set(ret_error, LW_STATUS_INVALID, "E0320",
+                                         "handler \"%s\": %s", name, what);
+    lw_error_help(ret_error, "%s", help);
+    return status;
+}
+
+/* Several messages at once only where they can be taken. */
+static enum lw_status
+check_batch(const char *name, const struct lw_subscription_options *options,
+            struct lw_error *ret_error)
+{
+    const struct lw_batch_options *batch = &options->batch;
+    if (batch->size == 0 || batch->bytes == 0 || batch->wait_ms < 0) {
+        return refuse_batch(name, "a batch of no messages or no bytes, or a wait below 0",
+                            "batch.size and batch.bytes are at least 1", ret_error);
+    }
+    if (batch->size == 1 || options->handler_batch) {
+        return LW_STATUS_OK;
+    }
+    char what[128];
+    (void)snprintf(what, sizeof what, "%s takes one message at a time",
+                   lw_handler_form_name(form_of(options)));
+    return refuse_batch(name, what, "leave batch out, or set handler_batch, a function for it",
+                        ret_error);
 }
 
 /* Exactly what the engine can run is given. */
@@ -221,23 +251,25 @@ check_handler(const char *name, const struct lw_subscription_options *options,
               struct lw_error *ret_error)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
-                (options->program != NULL) + (options->plugin != NULL) +
-                (options->http != NULL);
+                (options->handler_batch != NULL) + (options->program != NULL) +
+                (options->plugin != NULL) + (options->http != NULL);
     if (count == 0) {
         return refuse(name, "there is no function, program, plug-in or service to run",
-                      "set handler, handler_async, program, plugin or http", ret_error);
+                      "set handler, handler_async, handler_batch, program, plugin or http",
+                      ret_error);
     }
     if (count > 1) {
-        return refuse(
-            name, "more than one of handler, handler_async, program, plugin and http is set",
-            "keep the one that its engine runs", ret_error);
+        return refuse(name,
+                      "more than one of handler, handler_async, handler_batch, program, plugin "
+                      "and http is set",
+                      "keep the one that its engine runs", ret_error);
     }
     if (!lw_engine_kind_name(options->engine)) {
         return refuse(name, "there is no such engine",
                       "engine is one of the LW_ENGINE_... constants", ret_error);
     }
     return lw_handler_fits(options->engine, form_of(options))
-               ? LW_STATUS_OK
+               ? check_batch(name, options, ret_error)
                : refuse_form(name, options->engine, form_of(options), ret_error);
 }
 
@@ -271,7 +303,9 @@ resolve_builtin(struct lw_dispatcher *dispatcher, const struct lw_config_handler
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     }
     bool is_async = options->engine == LW_ENGINE_LOOP && builtin->handler_async;
-    options->handler = is_async ? NULL : builtin->handler;
+    bool is_batch = options->batch.size > 1 && !is_async;
+    options->handler = is_async || is_batch ? NULL : builtin->handler;
+    options->handler_batch = is_batch ? builtin->handler_batch : NULL;
     options->handler_async = is_async ? builtin->handler_async : NULL;
     options->user = builtin->user;
     return LW_STATUS_OK;
@@ -408,6 +442,8 @@ create_functions(struct lw_dispatcher *dispatcher, const char *name,
     struct lw_handler_options run = {
         .handler = options->handler,
         .handler_async = options->handler_async,
+        .handler_batch = options->handler_batch,
+        .batch = options->batch,
         .user = options->user,
         .timeout_ms = options->timeout_ms,
         .threads = options->threads ? options->threads : slots_of(dispatcher, options),

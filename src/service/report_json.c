@@ -93,6 +93,31 @@ put_figures(struct lw_json *json, const struct lw_report_figures *figures)
     put_int(json, "dead_last_hour", (int64_t)figures->dead_last_hour);
 }
 
+/* Of handlers that take several messages at once: calls, and why each was made when it was. */
+static void
+put_batches(struct lw_json *json, const struct lw_stream *stream)
+{
+    static const char *const names[LW_GATHER_REASONS] = {
+        [LW_GATHER_SIZE] = "by_size",   [LW_GATHER_BYTES] = "by_bytes",
+        [LW_GATHER_WAIT] = "by_wait",   [LW_GATHER_LIMIT] = "by_limit",
+        [LW_GATHER_CLOSE] = "by_close", [LW_GATHER_ALONE] = "alone",
+    };
+    const struct lw_gather *gather = &stream->subscription.gather;
+    if (!stream->subscription.is_batched) {
+        return;
+    }
+    lw_json_key(json, "batches");
+    lw_json_object(json);
+    put_int(json, "size", gather->size);
+    put_int(json, "calls", (int64_t)stream->counters.tasks);
+    for (int i = 0; i < LW_GATHER_REASONS; i++) {
+        put_int(json, names[i], (int64_t)gather->reasons[i]);
+    }
+    put_int(json, "taken_apart", (int64_t)stream->counters.taken_apart);
+    put_int(json, "mismatches", (int64_t)stream->counters.mismatches);
+    lw_json_object_end(json);
+}
+
 static void
 put_lane(struct lw_json *json, const struct lw_report_lane *lane)
 {
@@ -126,6 +151,7 @@ put_lane(struct lw_json *json, const struct lw_report_lane *lane)
     put_int(json, "late", (int64_t)stream->counters.late);
     put_int(json, "held", (int64_t)stream->counters.held);
     put_int(json, "undecodable", (int64_t)stream->counters.undecodable);
+    put_batches(json, stream);
     lw_json_object_end(json);
 }
 

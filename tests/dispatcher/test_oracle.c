@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "policy/judge.h"
 #include "tests/support/oracle.h"
 
 #define ASSIGN(g, p)                                                                           \
@@ -52,6 +53,17 @@
 #define REVOKE(g)                                                                              \
     {                                                                                          \
         .kind = LW_HISTORY_REVOKED, .generation = (g), .position = -1                          \
+    }
+/* A start as a member of task `t`. */
+#define JOIN(g, p, a, t)                                                                       \
+    {                                                                                          \
+        .kind = LW_HISTORY_STARTED, .generation = (g), .position = (p), .attempt = (a),        \
+        .task = (t)                                                                            \
+    }
+#define PARK(g, p)                                                                             \
+    {                                                                                          \
+        .kind = LW_HISTORY_JUDGED, .generation = (g), .position = (p),                         \
+        .action = LW_ACTION_PARK                                                               \
     }
 #define WHOLE(g, p) GET(g, p, 7), RUN(g, p, 1), BACK(g, p), SETTLE(g, p, LW_SETTLED_ACKED)
 
@@ -122,6 +134,40 @@ settling_before_the_handler_returned_breaks_p1(void **state)
                   SENT(1, 0, LW_PUBLISH_DEAD_LETTER), SETTLE(1, 0, LW_SETTLED_RETRIED));
     ASSERT_KEEPS(ASSIGN(1, 0), GET(1, 0, 7), RUN(1, 0, 1), BACK(1, 0),
                  SENT(1, 0, LW_PUBLISH_RETRY), SETTLE(1, 0, LW_SETTLED_RETRIED));
+}
+
+static void
+members_of_a_task_run_together_and_in_order(void **state)
+{
+    (void)state;
+    ASSERT_KEEPS(ASSIGN(1, 0), GET(1, 0, 7), GET(1, 1, 7), JOIN(1, 0, 1, 3), JOIN(1, 1, 1, 3),
+                 BACK(1, 0), BACK(1, 1), SETTLE(1, 0, LW_SETTLED_ACKED),
+                 SETTLE(1, 1, LW_SETTLED_ACKED));
+    ASSERT_BREAKS(ORACLE_P3, ASSIGN(1, 0), GET(1, 0, 7), GET(1, 1, 7), JOIN(1, 1, 1, 3),
+                  JOIN(1, 0, 1, 3), DROP(1, 0), DROP(1, 1));
+    ASSERT_BREAKS(ORACLE_P3, ASSIGN(1, 0), GET(1, 0, 7), GET(1, 1, 7), GET(1, 2, 7),
+                  JOIN(1, 0, 1, 3), JOIN(1, 2, 1, 3), DROP(1, 0), DROP(1, 1), DROP(1, 2));
+}
+
+static void
+what_is_behind_one_that_runs_again_is_not_settled_before_it(void **state)
+{
+    (void)state;
+    ASSERT_BREAKS(ORACLE_P3, ASSIGN(1, 0), GET(1, 0, 7), GET(1, 1, 7), JOIN(1, 0, 1, 3),
+                  JOIN(1, 1, 1, 3), BACK(1, 0), BACK(1, 1), PARK(1, 0),
+                  SETTLE(1, 1, LW_SETTLED_ACKED), DROP(1, 0));
+    ASSERT_KEEPS(ASSIGN(1, 0), GET(1, 0, 7), GET(1, 1, 7), JOIN(1, 0, 1, 3), JOIN(1, 1, 1, 3),
+                 BACK(1, 0), BACK(1, 1), PARK(1, 0), JOIN(1, 0, 2, 4), JOIN(1, 1, 1, 4),
+                 BACK(1, 0), BACK(1, 1), SETTLE(1, 0, LW_SETTLED_ACKED),
+                 SETTLE(1, 1, LW_SETTLED_ACKED));
+}
+
+static void
+an_attempt_that_nobody_judged_breaks_p10(void **state)
+{
+    (void)state;
+    ASSERT_BREAKS(ORACLE_P10, ASSIGN(1, 0), GET(1, 0, 7), RUN(1, 0, 1), BACK(1, 0),
+                  RUN(1, 0, 2), BACK(1, 0), SETTLE(1, 0, LW_SETTLED_ACKED));
 }
 
 static void
@@ -387,6 +433,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_history_that_keeps_all_promises_passes),
         cmocka_unit_test(settling_before_the_handler_returned_breaks_p1),
+        cmocka_unit_test(members_of_a_task_run_together_and_in_order),
+        cmocka_unit_test(what_is_behind_one_that_runs_again_is_not_settled_before_it),
+        cmocka_unit_test(an_attempt_that_nobody_judged_breaks_p10),
         cmocka_unit_test(committing_beyond_the_first_unfinished_breaks_p2),
         cmocka_unit_test(a_message_that_nobody_handled_below_a_commit_is_lost),
         cmocka_unit_test(overlap_and_overtaking_of_a_key_break_p3),

@@ -520,6 +520,39 @@ a_dead_letter_name_that_gets_too_long_is_refused_at_once(void **state)
         "error[E0117]: \"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt");
 }
 
+/* A handler with this batch, beside what it is, and a pipeline with these keys. */
+static const char *
+batch(const char *handler, const char *keys)
+{
+    static char text[4000];
+    snprintf(text, sizeof(text),
+             "version: 1\n"
+             "brokers: { main: { url: 'kafka://localhost:9092' } }\n"
+             "handlers: { h: { %s } }\n"
+             "pipelines:\n"
+             "  p: { broker: main, handler: h, consumer: { group: g }, topics: [a]%s }\n",
+             handler, keys);
+    return text;
+}
+
+static void
+batches_fit_the_handler_the_order_and_the_limits(void **state)
+{
+    (void)state;
+    config_is_fine(batch("builtin: echo, batch: { size: 100, keys: one, verdict: one }", ""));
+    config_mentions(batch("program: [cat], batch: { size: 2 }", ""),
+                    "bad.yaml:3:34: error[E0320]: handlers.h takes one message at a time");
+    config_is_fine(batch("program: [cat], batch: { size: 1 }", ""));
+    config_mentions(batch("builtin: 'io:5ms', engine: loop, batch: { size: 2 }", ""),
+                    "error[E0320]: handlers.h takes one message at a time");
+    config_mentions(
+        batch("builtin: echo, batch: { size: 11 }", ", max_in_flight: 10"),
+        "error[E0320]: a batch of 11 can never fill: \"a\" has at most 10 messages");
+    config_is_fine(batch("builtin: echo, batch: { size: 10 }", ", max_in_flight: 10"));
+    config_mentions(batch("builtin: echo, batch: { size: 5, keys: one }", ", ordering: none"),
+                    "error[E0320]: \"a\" has no order, so its batches cannot be of one key");
+}
+
 int
 main(void)
 {
@@ -552,6 +585,7 @@ main(void)
         cmocka_unit_test(addresses_of_brokers_are_understood),
         cmocka_unit_test(names_that_no_broker_would_take_are_refused),
         cmocka_unit_test(a_dead_letter_name_that_gets_too_long_is_refused_at_once),
+        cmocka_unit_test(batches_fit_the_handler_the_order_and_the_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,16 @@ do_nothing(struct lw_delivery *delivery, void *user)
     return LW_OK;
 }
 
+static size_t
+do_nothing_at_once(struct lw_delivery *const deliveries[], size_t count,
+                   enum lw_verdict verdicts[], void *user)
+{
+    (void)deliveries;
+    (void)user;
+    verdicts[0] = LW_OK;
+    return count;
+}
+
 static void
 finish_at_once(struct lw_delivery *delivery, void *user)
 {
@@ -277,6 +287,7 @@ every_bad_combination_of_engine_and_handler_is_refused(void **state)
             options.engine = (enum lw_engine_kind)engine;
             options.handler = form == LW_FORM_FUNCTION ? do_nothing : NULL;
             options.handler_async = form == LW_FORM_ASYNC ? finish_at_once : NULL;
+            options.handler_batch = form == LW_FORM_BATCH ? do_nothing_at_once : NULL;
             options.program = form == LW_FORM_PROGRAM ? program : NULL;
             options.http = form == LW_FORM_SERVICE ? &http : NULL;
             options.plugin = form == LW_FORM_PLUGIN || form == LW_FORM_PLUGIN_ASYNC

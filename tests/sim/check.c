@@ -23,6 +23,19 @@ check_stream(struct world *world, const struct member *member, const struct lw_s
     }
 }
 
+/* What waits for company goes on when it has waited long enough; a tick may pass. */
+static void
+check_company(struct world *world, const struct member *member, const struct lw_stream *stream)
+{
+    uint64_t now = member->dispatcher.host->now;
+    uint64_t next = lw_gather_next(&stream->subscription);
+    if (stream->subscription.is_batched && next != LW_NEVER && next + LW_MS < now) {
+        oracle_violation(world->oracle, ORACLE_LOST, "member %u: %u wait %llu ns too long",
+                         member->number, stream->subscription.gather.count,
+                         (unsigned long long)(now - next));
+    }
+}
+
 void
 world_check(struct world *world)
 {
@@ -33,6 +46,7 @@ world_check(struct world *world)
         }
         for (uint32_t s = 0; s < member->dispatcher.stream_count; s++) {
             check_stream(world, member, member->dispatcher.streams[s]);
+            check_company(world, member, member->dispatcher.streams[s]);
         }
     }
 }

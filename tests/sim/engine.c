@@ -65,6 +65,55 @@ answer(struct sim_engine *engine, struct lw_delivery *delivery, enum lw_verdict 
     return verdict;
 }
 
+/* -- Members ------------------------------------------------------------------------------------- */
+
+/* What it was told to take together fits what was asked for. */
+static void
+check_task(const struct sim_engine *engine, const struct lw_delivery *first)
+{
+    const struct lw_batch_options *batch = &engine->plan->batch;
+    uint64_t bytes = 0;
+    uint32_t count = 0;
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        lw_assert(count == 0 || bytes < batch->bytes);
+        lw_assert(batch->keys == LW_BATCH_KEYS_MANY || at->lane == first->lane);
+        lw_assert(at->task_first == first && at->subscription == first->subscription);
+        bytes += at->held_bytes;
+        count++;
+    }
+    lw_assert(count == first->task_count && count <= batch->size);
+}
+
+/* Mostly as many as there are messages. */
+static uint32_t
+draw_answers(const struct sim_engine *engine, uint32_t count)
+{
+    bool is_wrong = !engine->is_calm && sim_chance(engine->random, 4);
+    return is_wrong ? sim_below(engine->random, count + 2) : count;
+}
+
+static void
+answer_each(struct sim_engine *engine, struct lw_delivery *first, enum lw_verdict verdict)
+{
+    uint32_t answers = draw_answers(engine, first->task_count);
+    uint32_t i = 0;
+    first->is_each = true;
+    first->task_answers = answers;
+    for (struct lw_delivery *member = first; member; member = member->task_next, i++) {
+        enum lw_verdict own = member == first ? verdict : draw_verdict(engine, member);
+        own = answer(engine, member, own);
+        member->verdict = (uint8_t)(i < answers ? own : LW_PENDING);
+    }
+}
+
+static void
+answer_all(struct sim_engine *engine, struct lw_delivery *first, enum lw_verdict verdict)
+{
+    for (struct lw_delivery *member = first; member; member = member->task_next) {
+        member->verdict = (uint8_t)answer(engine, member, verdict);
+    }
+}
+
 /* -- Tasks ----------------------------------------------------------------------------------------- */
 
 static void
@@ -82,7 +131,12 @@ end_task(struct sim_task *task)
         lw_delivery_outcome(delivery)->is_uncharged = true;
         engine->base.restarts++;
     }
-    delivery->verdict = (uint8_t)answer(engine, delivery, task->verdict);
+    bool is_each = engine->plan->batch.verdict == LW_BATCH_VERDICT_EACH;
+    if (delivery->is_batch && is_each && !task->is_crash && !task->is_ended) {
+        answer_each(engine, delivery, task->verdict);
+    } else {
+        answer_all(engine, delivery, task->verdict);
+    }
     lw_engine_done(&engine->base, delivery);
 }
 
@@ -102,14 +156,17 @@ on_timeout(struct lw_timer *timer, uint64_t now)
     task->is_crash = false;
     if (task->engine->base.ops->can_end_early) {
         task->verdict = LW_ERROR;
+        task->is_ended = true;
         end_task(task);
         return;
     }
     if (task->verdict == LW_RETRY) { /* counts as the timeout; ok, dead and drop still count */
         task->verdict = LW_ERROR;
     }
-    task->delivery->is_late = true;
-    atomic_store(&task->delivery->is_cancelled, true);
+    for (struct lw_delivery *at = task->delivery; at; at = at->task_next) {
+        at->is_late = true;
+        atomic_store(&at->is_cancelled, true);
+    }
 }
 
 static struct sim_task *
@@ -143,6 +200,7 @@ begin_task(struct sim_engine *engine, struct lw_delivery *delivery)
     struct lw_host *host = engine->base.host;
     lw_assert(task != NULL);
     task->delivery = delivery;
+    task->is_ended = false;
     task->verdict = draw_verdict(engine, delivery);
     task->is_crash = !engine->is_calm &&
                      sim_chance(engine->random, engine->plan->crash_percent);
@@ -154,7 +212,9 @@ begin_task(struct sim_engine *engine, struct lw_delivery *delivery)
     }
     lw_timers_arm(&host->timers, &task->timer, host->now + duration);
     if (engine->plan->timeout_ms > 0) {
-        delivery->deadline = host->now + (uint64_t)engine->plan->timeout_ms * LW_MS;
+        for (struct lw_delivery *at = delivery; at; at = at->task_next) {
+            at->deadline = host->now + (uint64_t)engine->plan->timeout_ms * LW_MS;
+        }
         lw_timers_arm(&host->timers, &task->timeout, delivery->deadline);
     }
 }
@@ -166,7 +226,12 @@ submit(struct lw_engine *base, struct lw_delivery *const tasks[], size_t n)
     size_t taken = 0;
     while (taken < n && base->room > 0) {
         base->room--;
-        engine->hooks.started(tasks[taken], engine->hooks.user);
+        if (tasks[taken]->is_batch) {
+            check_task(engine, tasks[taken]);
+        }
+        for (struct lw_delivery *at = tasks[taken]; at; at = at->task_next) {
+            engine->hooks.started(at, engine->hooks.user);
+        }
         begin_task(engine, tasks[taken]);
         taken++;
     }
@@ -206,6 +271,7 @@ cancel(struct lw_engine *base, struct lw_delivery *delivery)
         struct sim_task *task = &engine->tasks[i];
         if (task->delivery == delivery) {
             task->verdict = LW_ERROR;
+            task->is_ended = true;
             lw_timers_arm(&base->host->timers, &task->timer, base->host->now + LW_MS);
         }
     }
@@ -220,6 +286,7 @@ stop(struct lw_engine *base, uint64_t deadline)
         struct sim_task *task = &engine->tasks[i];
         if (task->delivery && task->timer.due > deadline) {
             task->verdict = LW_ERROR;
+            task->is_ended = true;
             lw_timers_arm(&base->host->timers, &task->timer, deadline + LW_MS);
         }
     }
@@ -265,6 +332,7 @@ sim_engine_create(struct lw_host *host, struct lw_completions *completions,
     engine->plan = plan;
     engine->random = random;
     engine->hooks = *hooks;
+    engine->base.batch = plan->batch;
     if (plan->is_direct) {
         engine->base.direct = run_directly;
         engine->base.direct_user = engine;

@@ -3,7 +3,8 @@
  * A scripted engine: implements lw_engine_ops without running anything. What a run does (verdict,
  * time, reply, hang, crash of its worker) is drawn from the seed when it is submitted; it ends by
  * a timer on the virtual host. A run that hangs is late after the attempt's time and returns in
- * the end; an engine that can end handlers early does so when told.
+ * the end; an engine that can end handlers early does so when told. Of a task of several members
+ * each has a verdict, or one is for all; now and then there are too few of them, or too many.
  */
 #ifndef TESTS_SIM_ENGINE_H
 #define TESTS_SIM_ENGINE_H
@@ -24,6 +25,7 @@ struct sim_task {
     struct lw_delivery *delivery; /* NULL: free */
     enum lw_verdict verdict;
     bool is_crash; /* its worker dies: nobody is charged */
+    bool is_ended; /* by the engine: its verdict is for all members */
 };
 
 struct sim_engine_hooks {

@@ -81,6 +81,9 @@ run_seed(uint64_t seed, bool is_verbose, struct totals *totals)
                (int)plan->hub.mode, (int)plan->hub.sharing, (int)plan->hub.protocol,
                plan->dispatcher.concurrency, plan->engine_room, plan->is_direct,
                (long long)plan->timeout_ms);
+        printf("batch size %u wait %lld bytes %llu keys %d verdict %d\n", plan->batch.size,
+               (long long)plan->batch.wait_ms, (unsigned long long)plan->batch.bytes,
+               (int)plan->batch.keys, (int)plan->batch.verdict);
         printf("seed %llu: hash %016llx, transitions %llu\n", (unsigned long long)seed,
                (unsigned long long)world.hash, (unsigned long long)world.transitions);
     }

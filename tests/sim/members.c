@@ -42,7 +42,7 @@ on_started(struct lw_delivery *delivery, void *user)
 {
     struct member *member = user;
     struct world *world = member->world;
-    member->running++;
+    member->running += !delivery->is_batch || delivery->task_first == delivery;
     if (member->running > world->plan.dispatcher.concurrency) {
         oracle_violation(world->oracle, ORACLE_P4, "member %u runs %u handlers of %u",
                          member->number, member->running, world->plan.dispatcher.concurrency);
@@ -56,8 +56,9 @@ on_returned(struct lw_delivery *delivery, enum lw_verdict verdict, void *user)
     struct member *member = user;
     struct world *world = member->world;
     struct world_message *message = &world->messages[world_id_of(delivery->message.value)];
-    member->running--;
-    bool is_charged = !delivery->outcome || !delivery->outcome->is_uncharged;
+    const struct lw_delivery *first = delivery->is_batch ? delivery->task_first : delivery;
+    member->running -= delivery == first;
+    bool is_charged = !first->outcome || !first->outcome->is_uncharged;
     message->has_returned |= is_charged;
     message->free_attempt = is_charged ? 0 : delivery->attempt;
     message->free_generation = delivery->partition->generation;
@@ -163,7 +164,8 @@ has_stash(const struct lw_subscription *subscription)
     return false;
 }
 
-/* A subscription that may not start anything: paused, its engine full or down, window full. */
+/* A subscription that may not start anything: paused, its engine full or down, window full, or
+ * all that could run waits for company. */
 bool
 world_is_member_blocked(void *user, uint32_t number, uint32_t subscription)
 {
@@ -174,5 +176,5 @@ world_is_member_blocked(void *user, uint32_t number, uint32_t subscription)
     const struct lw_subscription *other =
         &member->dispatcher.streams[subscription]->subscription;
     return other->is_paused || other->is_engine_down || other->is_engine_full ||
-           has_stash(other);
+           has_stash(other) || (other->is_batched && !lw_subscription_has_ready(other));
 }

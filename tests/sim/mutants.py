@@ -67,6 +67,16 @@ MUTANTS = [
     ("answers-before-commit", "lost", "src/dispatcher/assignment.c",
      "    if (is_last_commit_done(link)) {\n        answer_revokes(link);",
      "    if (is_last_commit_done(link) || true) {\n        answer_revokes(link);"),
+    # Tasks of several messages.
+    ("the-others-go-on", "P3", "src/dispatcher/task.c",
+     "    bool blocks = is_blocking(&ruling);", "    bool blocks = is_blocking(&ruling) && !stream;"),
+    ("company-is-charged", "P10", "src/dispatcher/task.c",
+     "    member->attempt--;\n", ""),
+    ("a-lane-for-each-member", "P3", "src/core/gather.c",
+     "    lane->others = task->count - before - 1;", "    lane->others = 0;"),
+    ("company-never-comes", "P8", "src/core/gather.c",
+     "        ready_lanes(gather, now - gather->wait_ns);\n    }\n    update_pool(",
+     "    }\n    (void)update_pool; if (0) update_pool("),
     # What only a broker that settles one by one can show.
     ("acked-before-confirmed", "P1", "src/dispatcher/publish.c",
      "    send_all(publishing);\n}\n\nvoid\nlw_publish_on_receipt(",

@@ -139,6 +139,26 @@ plan_handlers(struct plan *plan, struct sim_random *random)
     plan->crash_percent = sim_chance(random, 40) ? sim_below(random, 5) : 0;
 }
 
+/* Last of all, so that what was drawn before does not depend on it. */
+static void
+plan_batch(struct plan *plan, struct sim_random *random)
+{
+    struct lw_batch_options *batch = &plan->batch;
+    bool has_batches = sim_chance(random, 40) && !plan->is_direct;
+    batch->size = (uint32_t)sim_between(random, 1, 8);
+    batch->wait_ms = sim_chance(random, 25) ? 0 : sim_between(random, 1, 60);
+    batch->bytes = sim_chance(random, 20) ? 20 : 1 << 20;
+    batch->keys = sim_chance(random, 50) ? LW_BATCH_KEYS_ONE : LW_BATCH_KEYS_MANY;
+    batch->verdict = sim_chance(random, 60) ? LW_BATCH_VERDICT_EACH : LW_BATCH_VERDICT_ONE;
+    for (uint32_t i = 0; i < plan->topic_count; i++) {
+        const struct lw_subscription_options *options = &plan->topics[i].options;
+        batch->size = batch->size < options->max_in_flight ? batch->size
+                                                           : options->max_in_flight;
+        batch->keys = options->ordering == LW_ORDERING_NONE ? LW_BATCH_KEYS_MANY : batch->keys;
+    }
+    batch->size = has_batches ? batch->size : 0;
+}
+
 void
 plan_init(struct plan *plan, struct sim_random *random)
 {
@@ -161,4 +181,5 @@ plan_init(struct plan *plan, struct sim_random *random)
     plan->chaos_ms = sim_between(random, 500, 8000);
     plan->fault_percent = sim_below(random, 70);
     plan->has_kills = sim_chance(random, 40);
+    plan_batch(plan, random);
 }

@@ -39,6 +39,7 @@ struct plan {
     int64_t chaos_ms;       /* for so long things go wrong */
     uint32_t fault_percent; /* of actions that are faults */
     bool has_kills;
+    struct lw_batch_options batch; /* size 0: tasks of one */
     int64_t tiers_ms[PLAN_TIERS];
 };
 

@@ -203,6 +203,7 @@ on_history(const struct lw_history_event *event, void *user)
         .position = event->position,
         .key_hash = delivery ? key_hash(delivery) : 0,
         .attempt = delivery ? delivery->attempt : 0,
+        .task = delivery && delivery->is_batch ? delivery->task_first->task_number : 0,
         .detail = event->detail,
         .action = event->action,
     };

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/judge.h"
+
 static void *
 grown(void *pointer, int64_t capacity, size_t size)
 {
@@ -362,7 +364,11 @@ on_received(struct oracle *oracle, const struct oracle_event *event, struct subj
     if (run->open++ > 0) {
         return; /* the client gave it twice; the second has no place in the order */
     }
-    uint8_t kept = run->flags & (RUN_SETTLED | RUN_FINISHED);
+    if (run->key != NONE) {
+        oracle_unlink_key(subject->seat, run->key,
+                          (int32_t)(event->position - subject->ownership->base));
+    }
+    uint16_t kept = run->flags & (RUN_SETTLED | RUN_FINISHED);
     *run = (struct run){ .flags = kept | RUN_RECEIVED, .open = 1, .key = NONE, .next = NONE };
     uint64_t hash = 0;
     if (order_of(subject->subscription, event, &hash)) {
@@ -399,6 +405,21 @@ check_priority(struct oracle *oracle, const struct oracle_event *event,
     }
 }
 
+/* The first of the key's queue that does not run in company of this one. */
+static int32_t
+first_outside(const struct oracle_event *event, const struct subject *subject,
+              const struct key *key)
+{
+    const struct run *runs = subject->ownership->runs;
+    int64_t own = event->position - subject->ownership->base;
+    int32_t at = key->head;
+    while (event->task != 0 && at != NONE && at != own && runs[at].running > 0 &&
+           runs[at].task == event->task) {
+        at = runs[at].next;
+    }
+    return at;
+}
+
 static void
 check_order(struct oracle *oracle, const struct oracle_event *event,
             const struct subject *subject)
@@ -407,11 +428,29 @@ check_order(struct oracle *oracle, const struct oracle_event *event,
         return;
     }
     const struct key *key = &subject->seat->keys[subject->run->key];
-    if (key->lane->running > 0) {
+    if (key->lane->running > 0 && (event->task == 0 || key->lane->task != event->task)) {
         blame(oracle, ORACLE_P3, event, "started while another of its key runs");
     }
-    if (key->head != event->position - subject->ownership->base) {
+    if (first_outside(event, subject, key) != event->position - subject->ownership->base) {
         blame(oracle, ORACLE_P3, event, "started before an earlier one of its key is over");
+    }
+}
+
+/* What is to run again goes before all that is behind it, whatever ran in its company. */
+static void
+check_before(struct oracle *oracle, const struct oracle_event *event,
+             const struct subject *subject)
+{
+    const struct ownership *ownership = subject->ownership;
+    if (subject->run->key == NONE) {
+        return;
+    }
+    int32_t at = subject->seat->keys[subject->run->key].head;
+    while (at != NONE && at < event->position - ownership->base) {
+        if (ownership->runs[at].open > 0 && (ownership->runs[at].flags & RUN_WAITS)) {
+            blame(oracle, ORACLE_P3, event, "settled before an earlier one that runs again");
+        }
+        at = ownership->runs[at].next;
     }
 }
 
@@ -428,7 +467,10 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
     if (event->attempt < run->attempt + is_charged || event->attempt == 0) {
         blame(oracle, ORACLE_P10, event, "the attempt did not go up");
     }
-    run->flags &= (uint8_t)~RUN_JUDGED;
+    if (run->open == 1 && run->attempt > 0 && event->attempt > run->attempt + is_charged) {
+        blame(oracle, ORACLE_P10, event, "charged for a run that was not judged");
+    }
+    run->flags &= (uint16_t) ~(RUN_JUDGED | RUN_WAITS);
     check_order(oracle, event, subject);
     if (subject->subscription->has_keys_apart && run->key != NONE) {
         oracle_check_apart(oracle, event, subject->seat->keys[run->key].hash);
@@ -437,15 +479,17 @@ on_started(struct oracle *oracle, const struct oracle_event *event, struct subje
     oracle_stale_fresh(oracle, subject->seat, run);
     bool is_first = run->attempt == 0;
     run->attempt = event->attempt;
+    run->task = event->task;
     if (run->key != NONE) {
         struct key *key = &subject->seat->keys[run->key];
         key->lane->running++;
+        key->lane->task = event->task;
         key->lane->held += is_first;
         oracle_update_key(oracle, subject->seat, key);
     }
     run->running++;
     if (run->open == 1) { /* else it is not told which of them returned */
-        run->flags &= (uint8_t)~RUN_RETURNED;
+        run->flags &= (uint16_t)~RUN_RETURNED;
     }
     subject->load->running++;
 }
@@ -474,7 +518,7 @@ begin_next_copy(struct oracle *oracle, struct subject *subject)
     struct run *run = subject->run;
     bool was_held = run->attempt > 0;
     run->attempt = 0;
-    run->flags &= (uint8_t)~RUN_JUDGED;
+    run->flags &= (uint16_t)~RUN_JUDGED;
     if (run->key != NONE) {
         struct key *key = &subject->seat->keys[run->key];
         key->lane->held -= was_held;
@@ -543,6 +587,9 @@ on_settled(struct oracle *oracle, const struct oracle_event *event, struct subje
     }
     if ((run->flags & RUN_SETTLED) && !subject->subscription->is_individual) {
         blame(oracle, ORACLE_P5, event, "settled twice");
+    }
+    if (outcome == LW_SETTLED_ACKED) {
+        check_before(oracle, event, subject);
     }
     run->flags |= RUN_SETTLED | (is_final ? RUN_FINISHED : 0);
     if (subject->subscription->is_individual) {
@@ -620,6 +667,9 @@ dispatch(struct oracle *oracle, const struct oracle_event *event, struct subject
             blame(oracle, ORACLE_P1, event, "judged before its handler returned");
         }
         subject->run->flags |= RUN_JUDGED;
+        if (event->action == LW_ACTION_PARK || event->action == LW_ACTION_HOLD) {
+            subject->run->flags |= RUN_WAITS;
+        }
         break;
     case LW_HISTORY_PUBLISHED:
         on_published(event, subject);

@@ -6,8 +6,10 @@
  *
  * Order is judged per ownership (member, place, generation): starts of a key ascend and never
  * overlap; a new ownership may start again at the last commit; runs that return after the end of
- * their ownership are counted as stale, not as violations. A place is a partition as one
- * subscription reads it. Events of one member come in the order in which they happened.
+ * their ownership are counted as stale, not as violations. Members of one task run together, in
+ * order; one behind another that is to run again is not settled before that one. A place is a
+ * partition as one subscription reads it. Events of one member come in the order in which they
+ * happened.
  */
 #ifndef TESTS_SUPPORT_ORACLE_H
 #define TESTS_SUPPORT_ORACLE_H
@@ -53,6 +55,7 @@ struct oracle_event {
     int64_t position;
     uint64_t key_hash; /* 0: no key */
     uint32_t attempt;
+    uint32_t task; /* of a start: which task it is a member of, 0: alone */
     int detail;
     int action;
 };

@@ -78,6 +78,7 @@ read_event(const char *line, struct oracle_event *event)
     int64_t generation = 0;
     int64_t key_hash = 0;
     int64_t attempt = 0;
+    int64_t task = 0;
     int64_t detail = 0;
     int64_t action = 0;
     bool is_ok = read_kind(line, &event->kind) && read_number(line, "t", 0, &now) &&
@@ -85,12 +86,14 @@ read_event(const char *line, struct oracle_event *event)
                  read_number(line, "position", -1, &event->position) &&
                  read_number(line, "key_hash", -1, &key_hash) &&
                  read_number(line, "attempt", 0, &attempt) &&
+                 read_number(line, "task", 0, &task) &&
                  read_number(line, "detail", 0, &detail) &&
                  read_number(line, "action", 0, &action);
     event->now = (uint64_t)now;
     event->generation = (uint64_t)generation;
     event->key_hash = (uint64_t)(key_hash + 1); /* -1, no key, becomes 0 */
     event->attempt = (uint32_t)attempt;
+    event->task = (uint32_t)task;
     event->detail = (int)detail;
     event->action = (int)action;
     return is_ok;

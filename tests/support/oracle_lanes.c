@@ -119,7 +119,7 @@ void
 oracle_stale_fresh(struct oracle *oracle, struct seat *seat, struct run *run)
 {
     if (run->flags & RUN_FRESH) {
-        run->flags &= (uint8_t)~RUN_FRESH;
+        run->flags &= (uint16_t)~RUN_FRESH;
         oracle_load_of(oracle, seat)->fresh--;
     }
 }
@@ -141,6 +141,28 @@ oracle_push_key(struct oracle *oracle, struct seat *seat, int32_t index, int32_t
     }
     key->tail = at;
     oracle_update_key(oracle, seat, key);
+}
+
+void
+oracle_unlink_key(struct seat *seat, int32_t index, int32_t at)
+{
+    struct key *key = &seat->keys[index];
+    struct run *runs = seat->ownership->runs;
+    int32_t before = NONE;
+    int32_t found = key->generation == seat->ownership->generation ? key->head : NONE;
+    while (found != NONE && found != at) {
+        before = found;
+        found = runs[found].next;
+    }
+    if (found == NONE) {
+        return;
+    }
+    if (before == NONE) {
+        key->head = runs[at].next;
+    } else {
+        runs[before].next = runs[at].next;
+    }
+    key->tail = key->tail == at ? before : key->tail;
 }
 
 /* Takes what is over from the front; what was given back in the middle goes when it comes. */

@@ -19,17 +19,19 @@ enum {
     RUN_FINISHED = 32, /* settled, and not to come again */
     RUN_FRESH = 64,
     RUN_RECEIVED = 128, /* at least once */
+    RUN_WAITS = 256,    /* judged to run again, or to be held, and not started since */
     NONE = -1
 };
 
 /* One position in one ownership. */
 struct run {
-    uint8_t flags;
+    uint16_t flags;
     uint8_t open;    /* received and not over */
     uint8_t running; /* more than one only without order */
     uint32_t attempt;
-    int32_t key;  /* index in the seat's table */
-    int32_t next; /* in the key's queue, as an index of runs */
+    uint32_t task; /* of its last start */
+    int32_t key;   /* index in the seat's table */
+    int32_t next;  /* in the key's queue, as an index of runs */
 };
 
 /* What of one key runs and waits at one member, over all places that share lanes. */
@@ -38,6 +40,7 @@ struct lane {
     uint64_t hash;
     uint32_t group;
     uint32_t running;
+    uint32_t task;    /* that what runs belongs to, 0: none */
     uint32_t held;    /* started and not over, in any generation: they have the lane */
     uint32_t waiting; /* queues whose first was never started */
     bool is_fresh;    /* something waits and nothing has the lane: it may start */
@@ -152,6 +155,8 @@ void oracle_update_key(struct oracle *oracle, struct seat *seat, struct key *key
 void oracle_stale_fresh(struct oracle *oracle, struct seat *seat, struct run *run);
 /* Appends run `at` of the present ownership to the queue of key `index`. */
 void oracle_push_key(struct oracle *oracle, struct seat *seat, int32_t index, int32_t at);
+/* Takes run `at` out of the queue: it was given back behind one that is not over. */
+void oracle_unlink_key(struct seat *seat, int32_t index, int32_t at);
 /* Takes what is over from the front; what was given back in the middle goes when it comes. */
 void oracle_trim_key(struct oracle *oracle, struct seat *seat, struct key *key);
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call of a function that takes several messages at once. Who gave too few or too many
+ * verdicts is seen by the dispatcher, which retries what has none and says so: this may be any
+ * thread.
+ */
+#include "engines/common/batch.h"
+
+#include "base/alloc.h"
+
+bool
+lw_batch_room_init(struct lw_batch_room *room, uint32_t size)
+{
+    room->deliveries = lw_alloc_array(size, sizeof(struct lw_delivery *));
+    room->verdicts = lw_alloc_array(size, sizeof *room->verdicts);
+    return room->deliveries && room->verdicts;
+}
+
+void
+lw_batch_room_deinit(struct lw_batch_room *room)
+{
+    lw_free(room->deliveries);
+    lw_free(room->verdicts);
+    room->deliveries = NULL;
+    room->verdicts = NULL;
+}
+
+static enum lw_verdict
+judge(struct lw_delivery *delivery, const enum lw_verdict *verdict, bool is_given)
+{
+    return is_given && *verdict != LW_PENDING ? lw_run_judge(delivery, *verdict) : LW_PENDING;
+}
+
+void
+lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *room,
+              struct lw_delivery *first)
+{
+    size_t count = 0;
+    for (struct lw_delivery *member = first; member; member = member->task_next) {
+        room->deliveries[count] = member;
+        room->verdicts[count++] = LW_PENDING;
+    }
+    size_t given = options->handler_batch(room->deliveries, count, room->verdicts,
+                                          options->user);
+    bool is_each = options->batch.verdict == LW_BATCH_VERDICT_EACH;
+    first->task_answers = given < UINT32_MAX ? (uint32_t)given : UINT32_MAX;
+    first->is_each = is_each;
+    for (size_t i = 0; i < (is_each ? count : 1); i++) {
+        struct lw_delivery *member = room->deliveries[i];
+        member->verdict = (uint8_t)judge(member, &room->verdicts[i], i < given);
+    }
+}
