@@ -12,7 +12,7 @@
 #include "cli/handler_check.h"
 #include "cli/terminal.h"
 
-enum { FLAG_PROTOCOL = LW_FLAG_OWN, FLAG_TIMEOUT, FLAG_VALUE, FLAG_STRICT };
+enum { FLAG_PROTOCOL = LW_FLAG_OWN, FLAG_TIMEOUT, FLAG_VALUE, FLAG_NAME, FLAG_STRICT };
 enum { VALUE_BYTES_MAX = 8 * 1024 * 1024 };
 
 const struct lw_flag lw_handler_flags[] = {
@@ -20,6 +20,7 @@ const struct lw_flag lw_handler_flags[] = {
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long an answer may take (5s)" },
     { FLAG_VALUE, "value", "TEXT",
       "a value that it must say ok to; @FILE reads it from a file" },
+    { FLAG_NAME, "name", "NAME", "its name, for a program with several handlers (check)" },
     { FLAG_STRICT, "strict", NULL, "warnings give exit code 1" },
     LW_ROW_JSON,
     LW_ROW_QUIET,
@@ -34,6 +35,7 @@ struct job {
     bool is_strict;
     const char *value;
     struct lw_text value_text;
+    struct lw_text name_text; /* a variable of its environment */
 };
 
 /* -- The run ----------------------------------------------------------------------------------- */
@@ -122,6 +124,8 @@ read_flags(struct job *job)
             job->is_strict = true;
         } else if (id == FLAG_VALUE) {
             job->value = cli->value;
+        } else if (id == FLAG_NAME) {
+            job->check.name = cli->value;
         } else if (id == FLAG_PROTOCOL) {
             is_right = set_protocol(cli);
         } else if (id == FLAG_TIMEOUT) {
@@ -190,20 +194,33 @@ read_words(struct job *job)
     return true;
 }
 
+/* As the engine sets it. False without memory. */
+static bool
+set_environment(struct job *job)
+{
+    static const char *environment[] = { "LANEWAY_PROTOCOL=lines", "LANEWAY_FD=3",
+                                         "LANEWAY_SERVICE=check", NULL, NULL };
+    lw_text_append(&job->name_text, "LANEWAY_HANDLER=");
+    lw_text_append(&job->name_text, job->check.name);
+    environment[3] = job->name_text.data;
+    job->check.command.environment = environment;
+    return !job->name_text.is_failed;
+}
+
 int
 lw_command_handler(struct lw_cli *cli)
 {
-    static const char *const environment[] = { "LANEWAY_PROTOCOL=lines", "LANEWAY_FD=3",
-                                               "LANEWAY_HANDLER=check", "LANEWAY_SERVICE=check",
-                                               NULL };
     unsigned rows = 0;
-    struct job job = { .check = { .cli = cli, .timeout_ms = 5000 } };
-    job.check.command.environment = environment;
+    struct job job = { .check = { .cli = cli, .timeout_ms = 5000, .name = "check" } };
+    job.check.command.has_answers = true;
     job.check.command.has_pidfd = lw_programs_process_has_pidfd();
     lw_text_init(&job.value_text);
+    lw_text_init(&job.name_text);
     int exit_code = LW_EXIT_USAGE;
     if (!read_flags(&job) || !read_words(&job) || !set_value(&job)) {
         exit_code = cli->exit_code;
+    } else if (!set_environment(&job)) {
+        exit_code = lw_cli_fail_memory();
     } else {
         job.report.check = &job.check;
         job.report.is_live = !cli->is_json && !cli->is_quiet && lw_terminal_is(STDOUT_FILENO);
@@ -212,5 +229,6 @@ lw_command_handler(struct lw_cli *cli)
         exit_code = run_check(&job);
     }
     lw_text_deinit(&job.value_text);
+    lw_text_deinit(&job.name_text);
     return exit_code;
 }

@@ -35,6 +35,7 @@ struct lw_finding {
 struct lw_check {
     struct lw_cli *cli;
     struct lw_programs_command command;
+    const char *name; /* of the handler, as the hello has it */
     int64_t timeout_ms;
     struct lw_bytes value; /* --value: what it must say ok to; null: not given */
     struct lw_samples *samples;

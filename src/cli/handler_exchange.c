@@ -255,7 +255,7 @@ say_hello(struct lw_check *check)
 {
     struct lw_text text;
     lw_text_init(&text);
-    lw_programs_request_hello(&text, "check", "check", LW_CHECK_WINDOW);
+    lw_programs_request_hello(&text, "check", check->name, LW_CHECK_WINDOW);
     bool is_said = !text.is_failed &&
                    lw_talk_say(&check->talk, (struct lw_bytes){ text.data, text.size });
     lw_text_copy(check->finding.sent, sizeof check->finding.sent, text.data ? text.data : "");

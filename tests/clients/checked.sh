@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `laneway handler check` finds nothing to mend at the examples, which speak through both clients.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+modules=$(mktemp -d)
+trap 'rm -rf "$modules"' EXIT
+ln -s "$root/clients/node" "$modules/laneway"
+export PYTHONPATH=$root/clients/python NODE_PATH=$modules PYTHONDONTWRITEBYTECODE=1
+failures=0
+
+# check NAME VALUE PROGRAM...: as a service would start that handler.
+check()
+{
+    "$LANEWAY" handler check --strict --timeout 60s --name "$1" --value "$2" "${@:3}" >"$modules/out" ||
+        { cat "$modules/out"; failures=$((failures + 1)); }
+    echo "${*:3}: $(grep '^\(not \)\?fit' "$modules/out")"
+}
+
+cd "$root/examples" || exit 1
+check confirm-order '{"id": 7}' python3 languages/confirm.py
+check digest 'a document' python3 cpu-bound/digest.py
+check price-order '{"id": 7, "item": "lamp"}' python3 io-bound/price_order.py
+if command -v node >/dev/null; then
+    check confirm-order '{"id": 7}' node languages/confirm.js
+fi
+exit $((failures > 0))
