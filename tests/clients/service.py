@@ -129,7 +129,7 @@ def check(published, log):
 
 
 def main():
-    protocols = sys.argv[1:] or ["lines"]
+    protocols = sys.argv[1:] or ["lines", "frames"]
     folder = memory_service.copy_of(pathlib.Path(__file__).parent)
     try:
         for name, file, program, text in programs():
