@@ -368,6 +368,65 @@ a_directory_that_the_user_may_not_enter_is_an_error_of_the_start(void **state)
     assert_non_null(strstr(error.help, "must be able to enter it"));
 }
 
+/* -- A process for each message ----------------------------------------------------------------- */
+
+/* What is in the value runs as a program of Python; what it prints is the reply. */
+static struct world *
+open_once(struct lw_programs_limits limits)
+{
+    static const char *const program[] = { "python3", "-S", "-c",
+                                           "import sys; exec(sys.stdin.read())", NULL };
+    struct lw_programs_options options = programs_options("obey.py", NULL);
+    struct world *world = world_create();
+    options.program = program;
+    options.protocol = LW_PROTOCOL_ONCE;
+    options.has_reply = true;
+    options.limits = limits;
+    options.timeout_ms = 60000;
+    programs_create(world, &options);
+    return world;
+}
+
+static void
+a_run_for_one_message_is_killed_over_its_limits(void **state)
+{
+    struct world *world = open_once(
+        (struct lw_programs_limits){ .memory_max = 200 * MB, .cpu_max_ms = 1000 });
+    (void)state;
+    struct lw_delivery *leak = world_run(
+        world, "import time\nkept = []\nwhile len(kept) < 100:\n"
+               "    kept.append(b'1' * 10000000)\n    time.sleep(0.02)\n");
+    struct lw_delivery *spin = world_run(world, "while True: pass");
+    struct lw_delivery *well = world_run(world, "print('yes', end='')");
+    world_wait_results(world, 3);
+    assert_int_equal(leak->verdict, LW_ERROR);
+    assert_int_equal(leak->outcome->signal, 9);
+    assert_non_null(strstr(lw_delivery_reason(leak), "MiB of memory, memory_max is 200MB"));
+    assert_string_equal(lw_delivery_reason(spin),
+                        "the handler's process ended: it used more processor time on one "
+                        "message than cpu_max, 1s");
+    assert_string_equal(reply_of(well), "yes");
+    world_destroy(world);
+}
+
+static void
+a_run_for_one_message_has_its_files_and_its_user(void **state)
+{
+    static const char *const program =
+        "import os, resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[1], "
+        "os.getuid(), "
+        "os.environ['LANEWAY_TOPIC'], end='')";
+    struct lw_programs_limits limits = { .nofile = 88, .user = "4711" };
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("left out: only root may start programs as another user\n");
+        return;
+    }
+    struct world *world = open_once(limits);
+    assert_string_equal(ask(world, program), "88 4711 orders");
+    world_destroy(world);
+}
+
 int
 main(void)
 {
@@ -389,6 +448,8 @@ main(void)
         cmocka_unit_test(another_user_is_set_for_good),
         cmocka_unit_test(a_user_of_the_system_brings_its_home_and_its_name),
         cmocka_unit_test(a_directory_that_the_user_may_not_enter_is_an_error_of_the_start),
+        cmocka_unit_test(a_run_for_one_message_is_killed_over_its_limits),
+        cmocka_unit_test(a_run_for_one_message_has_its_files_and_its_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,60 +108,67 @@ lw_programs_limits_close(struct lw_programs *programs)
 
 /* -- While they run --------------------------------------------------------------------------- */
 
-static void
-end_for(struct lw_programs_worker *worker, const char *why)
-{
-    lw_programs_worker_end(worker, LW_PROGRAMS_BY_LIMIT, worker->config->host->now, why);
-}
-
 static bool
-has_too_much_memory(const struct lw_programs *programs, struct lw_programs_worker *worker,
-                    const struct lw_programs_usage *usage)
+has_too_much_memory(const struct lw_programs *programs, const struct lw_programs_usage *usage,
+                    char *why, size_t size)
 {
     char used[32];
     char limit[32];
-    char why[128];
     uint64_t max = programs->limits.memory_max;
     if (max == 0 || usage->resident_bytes <= max) {
         return false;
     }
     lw_text_from_size((int64_t)(usage->resident_bytes >> 20 << 20), used, sizeof used);
     lw_text_from_size((int64_t)max, limit, sizeof limit);
-    (void)snprintf(why, sizeof why, "it used %s of memory, memory_max is %s", used, limit);
-    end_for(worker, why);
+    (void)snprintf(why, size, "it used %s of memory, memory_max is %s", used, limit);
     return true;
 }
 
-/* What is used before a message was seen to be the first open one is not its own. */
-static void
-look_at_time(const struct lw_programs *programs, struct lw_programs_worker *worker,
-             const struct lw_programs_usage *usage)
+/* What was used before a message was seen to be the first open one is not its own. */
+static bool
+has_too_much_time(const struct lw_programs *programs, const struct lw_programs_usage *usage,
+                  int64_t id, struct lw_programs_sample *sample, char *why, size_t size)
 {
     char limit[32];
-    char why[128];
-    const struct lw_programs_task *task = lw_programs_worker_first_open(worker);
-    int64_t id = task && task->has_clock ? task->id : 0;
     int64_t max_ms = programs->limits.cpu_max_ms;
-    if (id == 0 || id != worker->sampled_id || usage->cpu_ms < worker->sampled_cpu_ms) {
-        worker->sampled_id = id;
-        worker->sampled_cpu_ms = usage->cpu_ms;
-        return;
+    if (id == 0 || id != sample->id || usage->cpu_ms < sample->cpu_ms) {
+        *sample = (struct lw_programs_sample){ .id = id, .cpu_ms = usage->cpu_ms };
+        return false;
     }
-    if (max_ms > 0 && usage->cpu_ms - worker->sampled_cpu_ms > (uint64_t)max_ms) {
-        lw_text_from_duration_ms(max_ms, limit, sizeof limit);
-        (void)snprintf(why, sizeof why,
-                       "it used more processor time on one message than cpu_max, %s", limit);
-        end_for(worker, why);
+    if (max_ms == 0 || usage->cpu_ms - sample->cpu_ms <= (uint64_t)max_ms) {
+        return false;
     }
+    lw_text_from_duration_ms(max_ms, limit, sizeof limit);
+    (void)snprintf(why, size, "it used more processor time on one message than cpu_max, %s",
+                   limit);
+    return true;
+}
+
+bool
+lw_programs_limits_are_over(const struct lw_programs *programs, pid_t pid, int64_t id,
+                            struct lw_programs_sample *sample, char *why, size_t size)
+{
+    struct lw_programs_usage usage;
+    return lw_programs_usage_read(pid, &usage) &&
+           (has_too_much_memory(programs, &usage, why, size) ||
+            has_too_much_time(programs, &usage, id, sample, why, size));
+}
+
+/* The message that it works on: that of the clock that runs. */
+static int64_t
+id_of(const struct lw_programs_worker *worker)
+{
+    const struct lw_programs_task *task = lw_programs_worker_first_open(worker);
+    return task && task->has_clock ? task->id : 0;
 }
 
 static void
 look_at(const struct lw_programs *programs, struct lw_programs_worker *worker)
 {
-    struct lw_programs_usage usage;
-    if (worker->process.pid > 0 && lw_programs_usage_read(worker->process.pid, &usage) &&
-        !has_too_much_memory(programs, worker, &usage)) {
-        look_at_time(programs, worker, &usage);
+    char why[128];
+    if (lw_programs_limits_are_over(programs, worker->process.pid, id_of(worker),
+                                    &worker->sample, why, sizeof why)) {
+        lw_programs_worker_end(worker, LW_PROGRAMS_BY_LIMIT, worker->config->host->now, why);
     }
 }
 

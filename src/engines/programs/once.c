@@ -114,6 +114,19 @@ judge_late(const struct lw_once *once, struct lw_delivery *delivery)
     return LW_ERROR;
 }
 
+/* The same words as of a worker that is kept. */
+static enum lw_verdict
+judge_limit(struct lw_once_run *run, struct lw_programs_exit exit)
+{
+    char reason[LW_REASON_MAX];
+    (void)snprintf(reason, sizeof reason, "the handler's process ended: %s", run->why);
+    say(run->delivery, reason);
+    if (run->delivery->outcome) {
+        run->delivery->outcome->signal = exit.signal;
+    }
+    return LW_ERROR;
+}
+
 static enum lw_verdict
 judge_signal(struct lw_once_run *run, struct lw_programs_exit exit)
 {
@@ -202,6 +215,9 @@ judge(struct lw_once *once, struct lw_once_run *run, struct lw_programs_exit exi
     if (run->cause == LW_ONCE_BY_TIMEOUT) {
         return judge_late(once, run->delivery);
     }
+    if (run->cause == LW_ONCE_BY_LIMIT) {
+        return judge_limit(run, exit);
+    }
     if (run->cause == LW_ONCE_BY_OUTPUT) {
         (void)snprintf(reason, sizeof reason, "it printed more than %zu MiB",
                        run->output_max >> 20);
@@ -241,10 +257,34 @@ on_end(struct lw_once_run *run, struct lw_programs_exit exit)
 static enum lw_status
 start(struct lw_engine *engine, struct lw_error *ret_error)
 {
-    (void)ret_error;
-    lw_programs_block_sigpipe();
-    update_room(once_of(engine));
-    return LW_STATUS_OK;
+    struct lw_once *once = once_of(engine);
+    enum lw_status status = lw_programs_limits_open(&once->programs, ret_error);
+    if (status == LW_STATUS_OK) {
+        once->config.command.program = once->programs.config.command.program;
+        once->config.command.directory = once->programs.config.command.directory;
+        lw_programs_block_sigpipe();
+        update_room(once);
+    }
+    return status;
+}
+
+/* A run has its process for itself, so all that the process used is its message's. */
+static void
+on_sample_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_programs *programs = LW_CONTAINER(timer, struct lw_programs, sample_timer);
+    struct lw_once *once = once_of(&programs->engine);
+    for (uint32_t i = 0; i < once->run_count; i++) {
+        struct lw_once_run *run = &once->runs[i];
+        if (run->delivery && run->cause != LW_ONCE_BY_LIMIT &&
+            lw_programs_limits_are_over(programs, run->process.pid, 1, &run->sample, run->why,
+                                        sizeof run->why)) {
+            lw_once_run_end(run, LW_ONCE_BY_LIMIT, now);
+        }
+    }
+    if (once->running > 0) {
+        lw_programs_limits_watch(programs);
+    }
 }
 
 /* No process holds so many variables: no other handler and no later time changes that. */
@@ -265,6 +305,8 @@ take_one(struct lw_once *once, struct lw_delivery *delivery)
     if (lw_once_run_start(run, delivery, &failure)) {
         delivery->engine_data = run;
         once->running++;
+        run->sample = (struct lw_programs_sample){ .id = 1 };
+        lw_programs_limits_watch(&once->programs);
         return true;
     }
     lw_list_push_front(&once->idle, &run->link);
@@ -420,6 +462,7 @@ lw_once_engine_create(struct lw_host *host, struct lw_completions *completions,
     bool is_made = lw_programs_init(programs, name, options);
     lw_timer_init(&programs->start_timer, on_start_timer);
     lw_timer_init(&programs->stop_timer, on_stop_timer);
+    lw_timer_init(&programs->sample_timer, on_sample_timer);
     once->config = (struct lw_once_config){
         .host = host,
         .handler = programs->name,

@@ -4,8 +4,8 @@
  * payload on its standard input, prints a reply, and its exit code is the verdict.
  *
  *   idle      no process                              next: running
- *   running   it has its time                         next: ending (timeout, stop, it prints too
- *                                                     much), idle (it ended)
+ *   running   it has its time                         next: ending (timeout, limit, stop, it
+ *                                                     prints too much), idle (it ended)
  *   ending    TERM was sent, later KILL               next: idle
  *
  * The run owns its process, pipes and clocks; what its end means for the message is judged in
@@ -18,10 +18,12 @@
 #include "engines/programs/output.h"
 #include "engines/programs/process.h"
 #include "engines/programs/reader.h"
+#include "engines/programs/usage.h"
 
 enum lw_once_cause {
     LW_ONCE_BY_ITSELF,
     LW_ONCE_BY_TIMEOUT,
+    LW_ONCE_BY_LIMIT,  /* it used more than it may: `why` */
     LW_ONCE_BY_OUTPUT, /* it printed more than a reply may have */
     LW_ONCE_BY_STOP
 };
@@ -54,6 +56,8 @@ struct lw_once_run {
     size_t written; /* of the payload */
     size_t output_max;
     enum lw_once_cause cause;
+    struct lw_programs_sample sample;
+    char why[128]; /* of LW_ONCE_BY_LIMIT */
     bool is_term_sent;
     uint64_t kill_at;
     struct lw_timer timer;      /* the timeout, then the next step of ending */

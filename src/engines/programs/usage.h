@@ -19,6 +19,12 @@ struct lw_programs_usage {
     uint32_t process_count;
 };
 
+/* What a process had used when it was seen to begin a message. */
+struct lw_programs_sample {
+    int64_t id; /* of the message, 0 none */
+    uint64_t cpu_ms;
+};
+
 /* Does the kernel list children? Without it only the process itself is seen. */
 bool lw_programs_usage_has_children(void);
 /* False: there is no such process, or /proc does not tell. */

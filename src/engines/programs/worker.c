@@ -388,7 +388,7 @@ begin(struct lw_programs_worker *worker)
     worker->kill_at = LW_NEVER;
     worker->open_bytes_max = 0;
     worker->answered = 0;
-    worker->sampled_id = 0;
+    worker->sample.id = 0;
     worker->end = (struct lw_programs_end){ .cause = LW_PROGRAMS_BY_ITSELF };
 }
 

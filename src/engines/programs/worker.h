@@ -20,6 +20,7 @@
 #include "engines/programs/process.h"
 #include "engines/programs/protocol.h"
 #include "engines/programs/tasks.h"
+#include "engines/programs/usage.h"
 
 #define LW_PROGRAMS_KILL_AFTER (5000 * LW_MS) /* TERM */
 
@@ -96,8 +97,7 @@ struct lw_programs_worker {
     size_t open_bytes_max; /* the longest request since nothing was open: bounds answers */
     uint64_t answered;
     uint64_t starts;
-    int64_t sampled_id; /* the first open message when its use was last looked at, 0 none */
-    uint64_t sampled_cpu_ms;    /* used before that message, as far as it was seen */
+    struct lw_programs_sample sample;
     struct lw_timer timer;      /* of the state: start, attempts, the next step of ending */
     struct lw_timer look_timer; /* without a pidfd: has it ended? */
     bool is_term_sent;
