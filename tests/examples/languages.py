@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""languages.py [LANGUAGE...]: examples/languages/orders.yaml with each of its programs.
+"""languages.py [LANGUAGE...]: examples/languages/orders.yaml with each of its programs, in lines and in
+frames where they speak both, and orders-once.yaml.
 
 Counts are exact: which order is confirmed, tried again and given up follows from what is sent. A
 language whose tools are missing is left out, and then the test ends as one that cannot be tried.
@@ -23,7 +24,9 @@ LANGUAGES = {
     "shell": ("sh", None, "[sh, confirm.sh]"),
     "c": ("cc", ["cc", "-Wall", "-Werror", "-o", "confirm-c", "confirm.c", "-ljansson"],
           "[./confirm-c]"),
+    "once": ("sh", None, "[sh, confirm_once.sh]"),
 }
+BOTH = ("python", "node")  # by their clients
 
 
 def orders():
@@ -35,23 +38,26 @@ def orders():
                "value": json.dumps(order if number < 37 else {"name": "nobody"})}
 
 
-def check(folder, language):
-    tool, build, program = LANGUAGES[language]
-    if build:
-        subprocess.run(build, cwd=folder, check=True, timeout=280)
+def changes_for(folder, language, protocol):
+    program = LANGUAGES[language][2]
     changes = {"initial: 1s, max: 10s": "initial: 5ms, max: 5ms"}
-    if language == "python":
-        changes[f"    program: {program}"] = f"    program: {program}"
-    else:  # the line that is commented out is the one that is meant
-        text = (folder / "orders.yaml").read_text()
-        if f"# program: {program}" not in text:
-            raise AssertionError(f"orders.yaml does not name {program}")
+    if language == "once":
+        return "orders-once.yaml", changes
+    changes["protocol: lines"] = f"protocol: {protocol}"
+    if language != "python":  # the line that is commented out is the one that is meant
+        expect("named in orders.yaml", f"# program: {program}" in (folder / "orders.yaml").read_text(),
+               True)
         changes["    program: [python3, confirm.py]"] = f"    program: {program}"
-    published, _ = memory_service.run(folder, "orders.yaml", "shop", ["orders"], orders(), changes)
+    return "orders.yaml", changes
+
+
+def check(folder, language, protocol):
+    config, changes = changes_for(folder, language, protocol)
+    published, _ = memory_service.run(folder, config, "shop", ["orders"], orders(), changes)
     confirmed = [json.loads(value)["confirmed"] for value in values(published, "confirmations")]
     expect("confirmations", sorted(confirmed), list(range(35)))
     expect("dead letters", len(values(published, "orders.dead")), 5)
-    print(f"{language}: 40 orders, {len(confirmed)} confirmed, 5 dead")
+    print(f"{language} {protocol}: 40 orders, {len(confirmed)} confirmed, 5 dead")
 
 
 def main():
@@ -60,8 +66,13 @@ def main():
     folder = memory_service.copy_of(memory_service.ROOT / "examples" / "languages")
     try:
         for language in wanted:
-            if language not in missing:
-                check(folder, language)
+            if language in missing:
+                continue
+            build = LANGUAGES[language][1]
+            if build:
+                subprocess.run(build, cwd=folder, check=True, timeout=280)
+            for protocol in ["lines", "frames"] if language in BOTH else ["lines"]:
+                check(folder, language, protocol)
     finally:
         shutil.rmtree(folder)
     if missing:
