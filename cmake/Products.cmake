@@ -51,3 +51,7 @@ lw_add_helper(laneway-exec ${PROJECT_SOURCE_DIR}/src/helpers/exec.c)
 add_dependencies(lw_engines laneway-exec)
 set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/installed.c APPEND PROPERTY COMPILE_DEFINITIONS
              LW_LIBEXEC_DIR="${CMAKE_INSTALL_FULL_LIBEXECDIR}/laneway")
+
+# It is forked into worker processes that run plug-ins, which find the library's functions in it.
+lw_add_helper(laneway-zygote ${PROJECT_SOURCE_DIR}/src/helpers/zygote.c lw_engines)
+set_target_properties(laneway-zygote PROPERTIES ENABLE_EXPORTS ON)

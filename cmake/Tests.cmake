@@ -69,6 +69,7 @@ endfunction()
 # that `needs_absent` does not find.
 file(GLOB plugin_sources CONFIGURE_DEPENDS ${LW_TESTS}/plugins/*.c)
 add_custom_target(test_plugins)
+add_dependencies(test_plugins laneway-zygote)
 foreach(source IN LISTS plugin_sources)
     get_filename_component(name ${source} NAME_WE)
     add_library(plugin_${name} MODULE ${source})
@@ -103,7 +104,7 @@ function(lw_add_unit_test source area libraries)
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
-    if(path MATCHES "plugin|oom_api")
+    if(path MATCHES "plugin|oom_api|processes")
         add_dependencies(${target} test_plugins)
         # What the plug-ins use and the test itself may not.
         target_link_options(${target} PRIVATE LINKER:-u,lw_delivery_finish,-u,lw_delivery_reply

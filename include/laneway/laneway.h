@@ -221,7 +221,13 @@ enum lw_log_level { LW_LOG_ERROR, LW_LOG_WARN, LW_LOG_INFO, LW_LOG_DEBUG, LW_LOG
 typedef void (*lw_log_fn)(enum lw_log_level level, const char *event, const char *text,
                           const char *fields, void *user);
 
-enum lw_engine_kind { LW_ENGINE_LOOP, LW_ENGINE_THREADS, LW_ENGINE_PROGRAMS, LW_ENGINE_HTTP };
+enum lw_engine_kind {
+    LW_ENGINE_LOOP,
+    LW_ENGINE_THREADS,
+    LW_ENGINE_PROGRAMS,
+    LW_ENGINE_HTTP,
+    LW_ENGINE_PROCESSES
+};
 /* How LW_ENGINE_PROGRAMS speaks with a program (docs/protocol.md). */
 enum lw_protocol {
     LW_PROTOCOL_LINES,  /* kept alive, lines of JSON */
@@ -338,6 +344,28 @@ struct lw_reply_options {
     enum lw_on_oversize on_oversize;
 };
 
+/* When engine processes hands over what it has gathered for a worker, below `batch_size`. */
+enum lw_handover {
+    LW_HANDOVER_DEMAND,        /* as soon as the worker has nothing else to do */
+    LW_HANDOVER_MIN_RESIDENCE, /* the same, once the oldest has waited for `batch_min_residence` */
+    LW_HANDOVER_TIMER          /* only when the oldest has waited for `batch_wait` */
+};
+
+/* Engine processes. */
+struct lw_processes_tuning {
+    uint32_t max_crashes;    /* 3: a message that was charged so many is dead */
+    uint32_t recycle_after;  /* 0 never: a worker is replaced after so many messages */
+    uint32_t recycle_jitter; /* 0: and a random part of this more, drawn once a process */
+    bool pins_lanes;         /* false; true: a key always meets the same worker */
+    bool binds_cpus;         /* false; true: each worker to one processor */
+    uint64_t ring_bytes;     /* 256 KiB: each way, for each worker */
+    uint64_t item_bytes_max; /* 16 MiB: a larger message is dead */
+    uint32_t batch_size;     /* 64: so many are handed over at once at the latest */
+    int64_t batch_wait_ms;   /* 0: whatever there is in every turn */
+    enum lw_handover handover;
+    int64_t batch_min_residence_ms; /* 0 */
+};
+
 /* Codes from..to (inclusive) that a handler gives with `error` mean `verdict`. */
 struct lw_error_class {
     int from;
@@ -428,6 +456,7 @@ struct lw_subscription_options {
     const char *symbol; /* NULL: "lw_handler" */
     const struct lw_property *plugin_options;
     size_t plugin_option_count;
+    struct lw_processes_tuning processes;
 
     struct lw_retry_options retry;
     enum lw_on_error on_error;

@@ -351,7 +351,7 @@ struct lw_engine {
     struct lw_batch_options batch; /* size 0: tasks of one; else of up to so many */
     uint32_t restarts;
     uint32_t stray_lines;
-    struct lw_error down_error; /* why, while is_down */
+    struct lw_error down_error; /* why, while is_down; is_fatal: the service drains and ends */
 };
 
 /* Reports a finished task from the loop thread. `delivery`'s outcome is filled. */

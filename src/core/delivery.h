@@ -89,6 +89,10 @@ struct lw_outcome {
     int64_t delay_ms;    /* with LW_RETRY: -1 the configured backoff */
     bool is_uncharged;   /* this attempt does not count; with LW_RETRY, again after delay_ms */
     struct lw_hold hold; /* outlives a clear */
+    /* The engine's count of crashes that this message was charged, over its runs. */
+    uint32_t crashes;
+    uint64_t crashes_generation; /* whose they are: the memory serves many messages */
+    int64_t crashes_position;
     struct lw_text bytes;
     struct lw_stored_output *outputs;
     uint32_t output_count;

@@ -24,6 +24,17 @@ enum lw_lanes_kind {
     LW_LANES_PARTITION /* its partition's */
 };
 
+struct lw_delivery;
+
+/* What a delivery is asked that needs a clock or the origin of its message. Any thread. */
+struct lw_view_ops {
+    uint32_t (*retries)(const struct lw_delivery *delivery);
+    size_t (*message_id)(const struct lw_delivery *delivery, char *out, size_t size);
+    uint64_t (*now)(void); /* monotonic ns */
+    /* More than the delivery's own flag tells; NULL: nothing more. */
+    bool (*is_cancelled)(const struct lw_delivery *delivery);
+};
+
 struct lw_subscription {
     struct lw_rank_node choose;  /* in the scheduler's ready map when it may be chosen */
     struct lw_rank_node receive; /* in the receive map when the broker has something and room */
@@ -55,7 +66,8 @@ struct lw_subscription {
     bool is_batched;         /* its handler takes several messages at once: `gather` is used */
     struct lw_engine *engine;
     struct lw_broker *broker;
-    struct lw_dispatcher *dispatcher;
+    struct lw_dispatcher *dispatcher; /* NULL in a worker process */
+    const struct lw_view_ops *view;
     struct lw_list partitions; /* lw_partition.link */
     struct lw_gather gather;
 };

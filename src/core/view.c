@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a handler may read of a delivery, from the thread that holds it. Times and headers are
- * asked of the broker, since most messages are never asked. What needs a clock or the origin
- * headers is in dispatcher/view.c.
+ * asked of the broker, since most messages are never asked; what needs a clock or the origin
+ * headers is asked of the subscription's view: dispatcher/view.c, or a worker process's own.
  */
 #include <string.h>
 
@@ -96,7 +96,38 @@ lw_delivery_redeliveries(const struct lw_delivery *delivery)
 bool
 lw_delivery_is_cancelled(const struct lw_delivery *delivery)
 {
-    return atomic_load_explicit(&delivery->is_cancelled, memory_order_relaxed);
+    const struct lw_subscription *subscription = delivery->subscription;
+    const struct lw_view_ops *view = subscription ? subscription->view : NULL;
+    return atomic_load_explicit(&delivery->is_cancelled, memory_order_relaxed) ||
+           (view && view->is_cancelled && view->is_cancelled(delivery));
+}
+
+uint32_t
+lw_delivery_retries(const struct lw_delivery *delivery)
+{
+    return delivery->subscription->view->retries(delivery);
+}
+
+size_t
+lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    return delivery->subscription->view->message_id(delivery, out, size);
+}
+
+int64_t
+lw_delivery_deadline_ms(const struct lw_delivery *delivery)
+{
+    if (delivery->deadline == LW_NEVER) {
+        return -1;
+    }
+    uint64_t now = delivery->subscription->view->now();
+    return now < delivery->deadline ? (int64_t)((delivery->deadline - now) / LW_MS) : 0;
+}
+
+struct lw_dispatcher *
+lw_delivery_dispatcher(const struct lw_delivery *delivery)
+{
+    return delivery->subscription->dispatcher;
 }
 
 const struct lw_header *

@@ -45,6 +45,9 @@ static void
 update_engine(struct lw_dispatcher *dispatcher, struct lw_engine *engine)
 {
     engine->has_changed = false;
+    if (engine->down_error.is_fatal) {
+        lw_dispatcher_fail(dispatcher, engine->down_error.status, &engine->down_error);
+    }
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         struct lw_stream *stream = dispatcher->streams[i];
         if (stream->subscription.engine == engine) {

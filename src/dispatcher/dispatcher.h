@@ -293,6 +293,7 @@ void lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition
 /* -- view.c -- */
 /* What the headers say of where the message first appeared, and of its retries. */
 void lw_view_read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_origin);
+extern const struct lw_view_ops lw_dispatcher_view;
 
 /* -- shutdown.c -- */
 void lw_shutdown_init(struct lw_dispatcher *dispatcher);

@@ -57,6 +57,7 @@ init_subscription(struct lw_stream *stream, const struct lw_subscription_options
     subscription->engine = engine;
     subscription->broker = stream->link->broker;
     subscription->dispatcher = stream->dispatcher;
+    subscription->view = &lw_dispatcher_view;
     lw_limits_init(&subscription->limits, options->max_in_flight, options->max_in_flight_bytes);
     init_window(stream, options);
     if (stream->is_on_demand) {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What handlers may ask of a delivery that needs a clock or the origin headers.
- *
- * Part of the public interface: called on whatever thread holds the delivery, reads only what does
- * not change while it runs. The rest of what may be asked is in core/view.c, which has neither a
- * clock nor policy.
+ * What handlers may ask of a delivery that needs a clock or the origin headers, for core/view.c,
+ * which has neither a clock nor policy. Called on whatever thread holds the delivery; reads only
+ * what does not change while it runs.
  */
 #include <string.h>
 
@@ -19,16 +17,16 @@ lw_view_read_origin(const struct lw_delivery *delivery, struct lw_origin *ret_or
     lw_origin_read(lw_stream_of(delivery)->family, headers, count, ret_origin);
 }
 
-uint32_t
-lw_delivery_retries(const struct lw_delivery *delivery)
+static uint32_t
+retries(const struct lw_delivery *delivery)
 {
     struct lw_origin origin;
     lw_view_read_origin(delivery, &origin);
     return origin.retries;
 }
 
-size_t
-lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
+static size_t
+message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
     struct lw_origin origin;
     char place[LW_PLACE_BYTES];
@@ -45,18 +43,8 @@ lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t siz
     return lw_origin_identity(&origin, &facts, out, size);
 }
 
-int64_t
-lw_delivery_deadline_ms(const struct lw_delivery *delivery)
-{
-    if (delivery->deadline == LW_NEVER) {
-        return -1;
-    }
-    uint64_t now = lw_clock_monotonic_ns();
-    return now < delivery->deadline ? (int64_t)((delivery->deadline - now) / LW_MS) : 0;
-}
-
-struct lw_dispatcher *
-lw_delivery_dispatcher(const struct lw_delivery *delivery)
-{
-    return delivery->subscription->dispatcher;
-}
+const struct lw_view_ops lw_dispatcher_view = {
+    .retries = retries,
+    .message_id = message_id,
+    .now = lw_clock_monotonic_ns,
+};

@@ -402,6 +402,18 @@ static const struct lw_catalogue_entry entries[] = {
       "The file or variable that auth.token names cannot be read, is empty, or holds something "
       "else than a token. While the service runs, the last good token stays in force.",
       "Correct the file; it is read again by itself." },
+    { "E0631", "the zygote of a handler was killed",
+      "Engine processes forks its workers from a small process of its own, which somebody "
+      "killed. "
+      "No worker can be replaced any more, so the service finishes what its workers hold and "
+      "ends "
+      "with exit code 75; nothing is lost.",
+      "Start the service again, and look for who killed it: memory limits, the system's log." },
+    { "E0632", "a program of Laneway is missing",
+      "A helper program that belongs to the installation is not where the command and the "
+      "library "
+      "look for it, or not safe to run.",
+      "Install Laneway whole: its helper programs are in libexec/laneway." },
     { "E0701", "no memory for a partition",
       "The book of offsets of a newly assigned partition could not be made.",
       "Give the process more memory, or lower max_uncommitted." },

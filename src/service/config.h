@@ -224,6 +224,9 @@ lw_config_broker(const struct lw_config *config, const char *name);
 const struct lw_config_handler *
 lw_config_handler(const struct lw_config *config, const char *name);
 
+/* Messages that one worker of the handler may hold, the engine's default put in. */
+uint32_t lw_config_window(const struct lw_config_handler *handler);
+
 /* What is true of a kind of broker where the file says nothing. */
 struct lw_config_traits {
     const char *scheme;

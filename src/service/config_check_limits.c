@@ -16,7 +16,7 @@ check_workers(struct lw_config_build *build, const struct lw_config_handler *han
     uint64_t slots = build->config->service.dispatcher.concurrency;
     const struct lw_node *workers = lw_config_check_given(handler->node, "workers");
     const struct lw_node *window = lw_config_check_given(handler->node, "window");
-    uint64_t room = (uint64_t)handler->run.workers * handler->run.window;
+    uint64_t room = (uint64_t)handler->run.workers * lw_config_window(handler);
     if (handler->kind != LW_CONFIG_PROGRAM || !workers || handler->run.workers == 0) {
         return;
     }
@@ -25,14 +25,14 @@ check_workers(struct lw_config_build *build, const struct lw_config_handler *han
         lw_diagnostics_add(build->diagnostics, LW_SEVERITY_NOTE, "W0304", place,
                            "%u workers x window %u = %llu messages at once, but there are %llu "
                            "slots: the others stay empty",
-                           handler->run.workers, handler->run.window, (unsigned long long)room,
-                           (unsigned long long)slots);
+                           handler->run.workers, lw_config_window(handler),
+                           (unsigned long long)room, (unsigned long long)slots);
     } else if (room > slots * 2) {
         lw_diagnostics_add(build->diagnostics, LW_SEVERITY_NOTE, "W0304", place,
                            "%u workers x window %u = %llu messages at once, but there are only "
                            "%llu slots",
-                           handler->run.workers, handler->run.window, (unsigned long long)room,
-                           (unsigned long long)slots);
+                           handler->run.workers, lw_config_window(handler),
+                           (unsigned long long)room, (unsigned long long)slots);
     }
 }
 

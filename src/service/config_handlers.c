@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "engines/processes/engine.h"
 #include "service/config_bind.h"
 #include "service/config_build.h"
 #include "service/config_env.h"
@@ -215,49 +216,63 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
                              "several");
 }
 
+/* Keys that only some handlers have, and what a handler is that has none of them. */
+static void
+warn_keys(struct lw_config_build *build, const struct lw_config_handler *handler,
+          const char *const *keys, const char *what)
+{
+    for (; *keys; keys++) {
+        const struct lw_node *node = lw_node_child(handler->node, *keys);
+        if (node) {
+            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
+                               lw_node_name_place(node), "\"%s\" has no effect: handlers.%s %s",
+                               node->key, handler->name, what);
+        }
+    }
+}
+
 static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
-    static const char *const program_keys[] = { "workers",    "window",     "start_timeout",
-                                                "directory",  "env",        "protocol",
+    static const char *const worker_keys[] = { "workers", "window", "start_timeout", NULL };
+    static const char *const program_keys[] = { "directory",  "env",        "protocol",
                                                 "exit_codes", "memory_max", "cpu_max",
-                                                "nofile",     "user" };
-    for (size_t i = 0; i < sizeof(program_keys) / sizeof(program_keys[0]); i++) {
-        const struct lw_node *node = lw_node_child(handler->node, program_keys[i]);
-        if (node && handler->kind != LW_CONFIG_PROGRAM) {
-            lw_diagnostics_add(
-                build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
-                "\"%s\" has no effect: handlers.%s is not a program", node->key, handler->name);
-        }
+                                                "nofile",     "user",       NULL };
+    static const char *const plugin_keys[] = { "symbol", "options", NULL };
+    static const char *const http_keys[] = { "method",           "headers", "connections",
+                                             "http_version",     "proxy",   "connect_timeout",
+                                             "max_hold",         "auth",    "tls",
+                                             "max_answer_bytes", NULL };
+    static const char *const processes_keys[] = { "processes", NULL };
+    static const char *const threads_keys[] = { "threads", NULL };
+    bool has_processes = handler->run.engine == LW_ENGINE_PROCESSES;
+    if (handler->kind != LW_CONFIG_PROGRAM) {
+        warn_keys(build, handler, program_keys, "is not a program");
     }
-    static const char *const plugin_keys[] = { "symbol", "options" };
-    for (size_t i = 0; i < sizeof(plugin_keys) / sizeof(plugin_keys[0]); i++) {
-        const struct lw_node *node = lw_node_child(handler->node, plugin_keys[i]);
-        if (node && handler->kind != LW_CONFIG_PLUGIN) {
-            lw_diagnostics_add(
-                build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(node),
-                "\"%s\" has no effect: handlers.%s is not a plug-in", node->key, handler->name);
-        }
+    if (handler->kind != LW_CONFIG_PROGRAM && !has_processes) {
+        warn_keys(build, handler, worker_keys, "is not a program");
     }
-    static const char *const http_keys[] = { "method",          "headers", "connections",
-                                             "http_version",    "proxy",   "connect_timeout",
-                                             "max_hold",        "auth",    "tls",
-                                             "max_answer_bytes" };
-    for (size_t i = 0; i < sizeof(http_keys) / sizeof(http_keys[0]); i++) {
-        const struct lw_node *node = lw_node_child(handler->node, http_keys[i]);
-        if (node && handler->kind != LW_CONFIG_HTTP) {
-            lw_diagnostics_add(build->diagnostics, LW_SEVERITY_WARNING, "W0308",
-                               lw_node_name_place(node),
-                               "\"%s\" has no effect: handlers.%s is not behind HTTP",
-                               node->key, handler->name);
-        }
+    if (handler->kind != LW_CONFIG_HTTP) {
+        warn_keys(build, handler, http_keys, "is not behind HTTP");
     }
-    const struct lw_node *threads = lw_node_child(handler->node, "threads");
-    if (threads && handler->run.engine != LW_ENGINE_THREADS) {
-        lw_diagnostics_add(
-            build->diagnostics, LW_SEVERITY_WARNING, "W0308", lw_node_name_place(threads),
-            "\"threads\" has no effect: handlers.%s does not run on threads", handler->name);
+    if (handler->kind != LW_CONFIG_PLUGIN) {
+        warn_keys(build, handler, plugin_keys, "is not a plug-in");
     }
+    if (!has_processes) {
+        warn_keys(build, handler, processes_keys, "does not run on engine processes");
+    }
+    if (handler->run.engine != LW_ENGINE_THREADS) {
+        warn_keys(build, handler, threads_keys, "does not run on threads");
+    }
+}
+
+uint32_t
+lw_config_window(const struct lw_config_handler *handler)
+{
+    bool has_processes = handler->run.engine == LW_ENGINE_PROCESSES;
+    return handler->run.window > 0 ? handler->run.window
+           : has_processes         ? LW_PROCESSES_WINDOW
+                                   : 1;
 }
 
 /* Keys that are for one protocol only. */

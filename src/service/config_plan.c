@@ -189,6 +189,21 @@ print_limits(const struct lw_config_handler *handler, struct lw_text *out)
 }
 
 static void
+print_count(const struct lw_config_handler *handler, struct lw_text *out)
+{
+    if (handler->run.workers > 0) {
+        lw_text_format(out, " x%u", handler->run.workers);
+    }
+}
+
+static void
+print_workers(const struct lw_config_handler *handler, const char *how, struct lw_text *out)
+{
+    print_count(handler, out);
+    lw_text_format(out, ", %swindow %u", how, lw_config_window(handler));
+}
+
+static void
 print_program(const struct lw_config_handler *handler, struct lw_text *out)
 {
     const struct lw_node *list = lw_node_child(handler->node, "program");
@@ -199,15 +214,12 @@ print_program(const struct lw_config_handler *handler, struct lw_text *out)
                        is_secret ? "***" : handler->run.program[i]);
         item = item ? item->next : NULL;
     }
-    if (handler->run.workers > 0) {
-        lw_text_format(out, " x%u", handler->run.workers);
-    }
     if (handler->run.protocol == LW_PROTOCOL_ONCE) {
+        print_count(handler, out);
         lw_text_append(out, ", once for each message");
     } else {
-        lw_text_format(out, ", %swindow %u",
-                       handler->run.protocol == LW_PROTOCOL_FRAMES ? "frames, " : "",
-                       handler->run.window);
+        print_workers(handler, handler->run.protocol == LW_PROTOCOL_FRAMES ? "frames, " : "",
+                      out);
     }
     print_limits(handler, out);
 }
@@ -221,6 +233,9 @@ print_plugin(const struct lw_config_handler *handler, struct lw_text *out)
         lw_text_format(out, " (%s)", handler->run.symbol);
     }
     lw_text_format(out, " on %s", lw_engine_kind_name(handler->run.engine));
+    if (handler->run.engine == LW_ENGINE_PROCESSES) {
+        print_workers(handler, "", out);
+    }
 }
 
 static void

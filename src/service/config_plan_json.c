@@ -85,7 +85,7 @@ put_program(const struct lw_config_handler *handler, struct lw_json *json)
     lw_json_array_end(json);
     put_text(json, "protocol", protocols[handler->run.protocol]);
     put_int(json, "workers", handler->run.workers);
-    put_int(json, "window", handler->run.window);
+    put_int(json, "window", lw_config_window(handler));
     put_int(json, "memory_max", (int64_t)handler->run.memory_max);
     put_int(json, "cpu_max_ms", handler->run.cpu_max_ms);
     put_int(json, "nofile", handler->run.nofile);
@@ -110,6 +110,10 @@ put_handler(const struct lw_config_handler *handler, struct lw_json *json)
     } else if (handler->kind == LW_CONFIG_PLUGIN) {
         put_text(json, "plugin", masked(handler->node, "plugin", handler->run.plugin));
         put_text(json, "symbol", handler->run.symbol ? handler->run.symbol : "lw_handler");
+        if (handler->run.engine == LW_ENGINE_PROCESSES) {
+            put_int(json, "workers", handler->run.workers);
+            put_int(json, "window", lw_config_window(handler));
+        }
     } else {
         put_text(json, "function", masked(handler->node, "function", handler->function));
     }

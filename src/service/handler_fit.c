@@ -21,6 +21,7 @@ static const struct engine_row {
                             BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_BATCH) | BIT(LW_FORM_PLUGIN) },
     [LW_ENGINE_PROGRAMS] = { "programs", BIT(LW_FORM_PROGRAM) },
     [LW_ENGINE_HTTP] = { "http", BIT(LW_FORM_SERVICE) },
+    [LW_ENGINE_PROCESSES] = { "processes", BIT(LW_FORM_PLUGIN) },
 };
 
 enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };

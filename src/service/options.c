@@ -22,6 +22,7 @@
 #define BACKOFF(member) FIELD(struct lw_backoff_options, member)
 #define DEAD_LETTER(member) FIELD(struct lw_dead_letter_options, member)
 #define REPLY(member) FIELD(struct lw_reply_options, member)
+#define PROCESSES(member) FIELD(struct lw_processes_tuning, member)
 
 static const struct lw_option_word shutdown_words[] = { { .word = "graceful", .value = 0 },
                                                         { .word = "abort", .value = 1 },
@@ -481,7 +482,102 @@ static const struct lw_option_word engine_words[] = {
     { .word = "threads", .value = LW_ENGINE_THREADS },
     { .word = "programs", .value = LW_ENGINE_PROGRAMS },
     { .word = "http", .value = LW_ENGINE_HTTP },
-    { .word = "processes", .is_later = true },
+    { .word = "processes", .value = LW_ENGINE_PROCESSES },
+    { 0 }
+};
+
+static const struct lw_option_word lanes_words[] = { { .word = "shared", .value = false },
+                                                     { .word = "pinned", .value = true },
+                                                     { 0 } };
+
+static const struct lw_option_word handover_words[] = {
+    { .word = "demand", .value = LW_HANDOVER_DEMAND },
+    { .word = "demand_min_residence", .value = LW_HANDOVER_MIN_RESIDENCE },
+    { .word = "timer", .value = LW_HANDOVER_TIMER },
+    { 0 }
+};
+
+static const struct lw_option processes_rows[] = {
+    { .name = "max_crashes",
+      .type = LW_OPTION_UINT,
+      PROCESSES(max_crashes),
+      .initial = "3",
+      .min = 1,
+      .max = 1000,
+      .doc = "A message that crashed its worker so often, running alone, is dead." },
+    { .name = "recycle_after",
+      .type = LW_OPTION_UINT,
+      PROCESSES(recycle_after),
+      .initial = "0",
+      .min = 0,
+      .max = COUNT_MAX,
+      .doc = "A worker is replaced after so many messages; 0: never." },
+    { .name = "recycle_jitter",
+      .type = LW_OPTION_UINT,
+      PROCESSES(recycle_jitter),
+      .initial = "0",
+      .min = 0,
+      .max = COUNT_MAX,
+      .doc = "And up to so many more, drawn once for each worker." },
+    { .name = "lanes",
+      .type = LW_OPTION_ENUM,
+      PROCESSES(pins_lanes),
+      .initial = "shared",
+      .words = lanes_words,
+      .doc =
+          "shared: a message goes to the worker that holds least; pinned: a key always meets "
+          "the same worker, and waits for it." },
+    { .name = "bind_cpus",
+      .type = LW_OPTION_BOOL,
+      PROCESSES(binds_cpus),
+      .initial = "false",
+      .doc = "Bind each worker to one processor, in turn." },
+    { .name = "ring",
+      .type = LW_OPTION_BYTES,
+      PROCESSES(ring_bytes),
+      .initial = "256KiB",
+      .min = 65536,
+      .max = 1 << 30,
+      .doc =
+          "Shared memory of a worker, each way; rounded up to a power of two. What is larger "
+          "than a quarter of it goes in memory of its own." },
+    { .name = "item_max",
+      .type = LW_OPTION_BYTES,
+      PROCESSES(item_bytes_max),
+      .initial = "16MiB",
+      .min = 1024,
+      .max = 1 << 30,
+      .doc = "A message (or what a handler answers) that is larger is dead." },
+    { .name = "batch_size",
+      .type = LW_OPTION_UINT,
+      PROCESSES(batch_size),
+      .initial = "64",
+      .min = 1,
+      .max = 100000,
+      .doc = "Messages that are handed to a worker at once, at the latest." },
+    { .name = "batch_wait",
+      .type = LW_OPTION_DURATION,
+      PROCESSES(batch_wait_ms),
+      .initial = "0",
+      .min = 0,
+      .max = DAY_MS,
+      .doc = "How long the oldest of fewer messages may wait; 0: all are handed over in every "
+             "turn." },
+    { .name = "handover",
+      .type = LW_OPTION_ENUM,
+      PROCESSES(handover),
+      .initial = "demand",
+      .words = handover_words,
+      .doc =
+          "With batch_wait: hand fewer messages over when the worker has nothing else to do, "
+          "the same once the oldest waited for batch_min_residence, or by time only." },
+    { .name = "batch_min_residence",
+      .type = LW_OPTION_DURATION,
+      PROCESSES(batch_min_residence_ms),
+      .initial = "0",
+      .min = 0,
+      .max = DAY_MS,
+      .doc = "For demand_min_residence." },
     { 0 }
 };
 
@@ -543,21 +639,27 @@ const struct lw_option lw_handler_rows[] = {
       .initial_note = "CPUs, at most service.concurrency; once: service.concurrency",
       .min = 0,
       .max = 10000,
-      .doc = "Processes of the program kept alive; protocol once: running at once." },
+      .doc =
+          "Processes kept alive, of a program or on engine processes; protocol once: running "
+          "at once." },
     { .name = "window",
       .type = LW_OPTION_UINT,
       SUBSCRIPTION(window),
-      .initial = "1",
-      .min = 1,
+      .initial = "0",
+      .initial_note = "1; on engine processes 64",
+      .min = 0,
       .max = 100000,
-      .doc = "Messages that one worker may hold at once." },
+      .doc =
+          "Messages that one worker may hold at once; on engine processes fewer when they take "
+          "long." },
     { .name = "start_timeout",
       .type = LW_OPTION_DURATION,
       SUBSCRIPTION(start_timeout_ms),
       .initial = "10s",
       .min = 1,
       .max = YEAR_MS,
-      .doc = "Time for a program's first answer." },
+      .doc = "Time for a program's first answer, or for loading and opening a plug-in in its "
+             "process." },
     { .name = "memory_max",
       .type = LW_OPTION_BYTES,
       SUBSCRIPTION(memory_max),
@@ -592,6 +694,11 @@ const struct lw_option lw_handler_rows[] = {
           "Whom the program runs as: a name or a number, with :GROUP after it if that is not "
           "the user's own. It can gain no privileges. Needs root, or CAP_SETUID and "
           "CAP_SETGID." },
+    { .name = "processes",
+      .type = LW_OPTION_GROUP,
+      .offset = offsetof(struct lw_subscription_options, processes),
+      .rows = processes_rows,
+      .doc = "More about engine processes." },
     { .name = "plugin",
       .type = LW_OPTION_TEXT,
       SUBSCRIPTION(plugin),

@@ -16,6 +16,7 @@
 #include "engines/builtin.h"
 #include "engines/common/plugin_file.h"
 #include "engines/loop.h"
+#include "engines/processes/engine.h"
 #include "engines/programs/engine.h"
 #include "engines/threads.h"
 #include "service/address_help.h"
@@ -376,6 +377,14 @@ cpu_count(void)
     return count > 0 ? (uint32_t)count : 1;
 }
 
+static uint32_t
+workers_of(const struct lw_dispatcher *dispatcher,
+           const struct lw_subscription_options *options, uint32_t most)
+{
+    uint32_t slots = slots_of(dispatcher, options);
+    return options->workers ? options->workers : slots < most ? slots : most;
+}
+
 /* NAME=VALUE texts in one allocation, ended by NULL; NULL without memory. */
 static char **
 join_environment(const struct lw_property *env, size_t count)
@@ -405,9 +414,7 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
     if (!environment) {
         return LW_STATUS_NO_MEMORY;
     }
-    uint32_t slots = slots_of(dispatcher, options);
     bool is_once = options->protocol == LW_PROTOCOL_ONCE;
-    uint32_t most = is_once ? slots : cpu_count();
     struct lw_programs_options run = {
         .program = options->program,
         .protocol = options->protocol,
@@ -418,9 +425,8 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
         .environment = (const char *const *)environment,
         .service = dispatcher->name,
         .pipeline = options->pipeline,
-        .workers = options->workers ? options->workers
-                   : slots < most   ? slots
-                                    : most,
+        .workers = workers_of(dispatcher, options,
+                              is_once ? slots_of(dispatcher, options) : cpu_count()),
         .window = options->window ? options->window : 1,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,
@@ -433,6 +439,45 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
         dispatcher->host, &dispatcher->completions, request->name, &run, ret_engine);
     lw_free(environment);
     return status;
+}
+
+/*
+ * The plug-in is looked at here, so that one that cannot run is refused at once; it is opened in
+ * the worker processes only.
+ */
+static enum lw_status
+check_plugin(const struct lw_engine_request *request,
+             const struct lw_subscription_options *options, struct lw_error *ret_error)
+{
+    struct lw_plugin_file file = { 0 };
+    enum lw_status status = lw_plugin_file_load(request->name, options->plugin, options->symbol,
+                                                &file, ret_error);
+    if (status == LW_STATUS_OK && !file.table.handle) {
+        status = refuse_form(request->name, options->engine, LW_FORM_PLUGIN_ASYNC, ret_error);
+    }
+    lw_plugin_file_close(&file);
+    return status;
+}
+
+static enum lw_status
+create_processes(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+                 const struct lw_subscription_options *options, struct lw_engine **ret_engine)
+{
+    struct lw_processes_options run = {
+        .path = options->plugin,
+        .symbol = options->symbol,
+        .service = dispatcher->name,
+        .pipeline = options->pipeline,
+        .options = options->plugin_options,
+        .option_count = options->plugin_option_count,
+        .workers = workers_of(dispatcher, options, cpu_count()),
+        .window = options->window ? options->window : LW_PROCESSES_WINDOW,
+        .timeout_ms = options->timeout_ms,
+        .start_timeout_ms = options->start_timeout_ms,
+        .tune = options->processes,
+    };
+    return lw_processes_engine_create(dispatcher->host, &dispatcher->completions, request->name,
+                                      &run, ret_engine);
 }
 
 static enum lw_status
@@ -456,6 +501,23 @@ create_functions(struct lw_dispatcher *dispatcher, const char *name,
                                  ret_engine);
 }
 
+static enum lw_status
+create(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+       const struct lw_subscription_options *options, struct lw_engine **ret_engine)
+{
+    switch (options->engine) {
+    case LW_ENGINE_PROGRAMS:
+        return create_programs(dispatcher, request, options, ret_engine);
+    case LW_ENGINE_PROCESSES:
+        return create_processes(dispatcher, request, options, ret_engine);
+    case LW_ENGINE_LOOP:
+    case LW_ENGINE_THREADS:
+    case LW_ENGINE_HTTP: /* made elsewhere */
+        break;
+    }
+    return create_functions(dispatcher, request->name, options, ret_engine);
+}
+
 enum lw_status
 lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
                    struct lw_engine **ret_engine, struct lw_error *ret_error)
@@ -470,7 +532,9 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
         status = check_handler(request->name, &run, ret_error);
     }
     if (status == LW_STATUS_OK && run.plugin) {
-        status = resolve_plugin(dispatcher, request, &run, ret_error);
+        status = run.engine == LW_ENGINE_PROCESSES
+                     ? check_plugin(request, &run, ret_error)
+                     : resolve_plugin(dispatcher, request, &run, ret_error);
     }
     if (status != LW_STATUS_OK) {
         return status;
@@ -479,9 +543,7 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
         return lw_registry_http(dispatcher, request->name, &run, slots_of(dispatcher, &run),
                                 ret_engine, ret_error);
     }
-    status = run.engine == LW_ENGINE_PROGRAMS
-                 ? create_programs(dispatcher, request, &run, ret_engine)
-                 : create_functions(dispatcher, request->name, &run, ret_engine);
+    status = create(dispatcher, request, &run, ret_engine);
     if (status != LW_STATUS_OK) {
         return lw_error_set(ret_error, status, "", "handler \"%s\": cannot make engine %s: %s",
                             request->name, lw_engine_kind_name(run.engine),

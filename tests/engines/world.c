@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static const struct lw_header *
 headers(struct lw_broker *broker, const struct lw_message *message, size_t *ret_count)
 {
@@ -35,6 +37,27 @@ static const struct lw_broker_ops broker_ops = {
     .scheme = "world",
     .headers = headers,
     .times = times,
+};
+
+/* What the dispatcher answers from the clock or from origin headers. */
+static uint32_t
+retries(const struct lw_delivery *delivery)
+{
+    return delivery->message.redeliveries;
+}
+
+static size_t
+message_id(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    int length = snprintf(out, size, "main/orders/3/%lld",
+                          (long long)delivery->message.position);
+    return (size_t)length;
+}
+
+static const struct lw_view_ops view_ops = {
+    .retries = retries,
+    .message_id = message_id,
+    .now = lw_clock_monotonic_ns,
 };
 
 static void
@@ -105,6 +128,7 @@ world_create(void)
     world->subscription.name = "group";
     world->subscription.pipeline = "pipe";
     world->subscription.broker = &world->broker;
+    world->subscription.view = &view_ops;
     world->partition.topic = "orders";
     world->partition.number = 3;
     world->partition.subscription = &world->subscription;
@@ -244,22 +268,4 @@ bool
 world_engine_is_down(struct world *world)
 {
     return world->engine->is_down;
-}
-
-/*
- * What the dispatcher answers from the clock or from origin headers. Engines stand below it, so
- * their tests bring plain answers; weak, so that a test which links the dispatcher has its own.
- */
-__attribute__((weak)) uint32_t
-lw_delivery_retries(const struct lw_delivery *delivery)
-{
-    return delivery->message.redeliveries;
-}
-
-__attribute__((weak)) size_t
-lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
-{
-    int length = snprintf(out, size, "main/orders/3/%lld",
-                          (long long)delivery->message.position);
-    return (size_t)length;
 }

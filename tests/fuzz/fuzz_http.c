@@ -113,24 +113,28 @@ times(struct lw_broker *broker, const struct lw_message *message,
 }
 
 /* What the dispatcher answers from its own book-keeping, which there is none of here. */
-uint32_t
-lw_delivery_retries(const struct lw_delivery *delivery)
+static uint32_t
+retries(const struct lw_delivery *delivery)
 {
     return delivery->attempt;
 }
 
-size_t
-lw_delivery_message_id(const struct lw_delivery *delivery, char *out, size_t size)
+static size_t
+message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
     return (size_t)snprintf(out, size, "main/t/0/%u", delivery->attempt);
 }
+
+static const struct lw_view_ops view_ops = { .retries = retries, .message_id = message_id };
 
 static void
 write_request(const char *bytes, size_t size)
 {
     static const struct lw_broker_ops ops = { .headers = headers, .times = times };
     struct lw_broker broker = { .ops = &ops, .name = "main" };
-    struct lw_subscription subscription = { .name = "g", .pipeline = "p", .broker = &broker };
+    struct lw_subscription subscription = {
+        .name = "g", .pipeline = "p", .broker = &broker, .view = &view_ops
+    };
     struct lw_partition partition = { .topic = "t" };
     struct lw_delivery delivery = { .subscription = &subscription, .partition = &partition };
     struct lw_http_fixed fixed = { .content_type = { "a/b", 3 } };

@@ -44,7 +44,7 @@ a_subscription_starts_with_the_documented_limits(void **state)
     assert_int_equal(options.receiver_queue_size, 1000);
     assert_int_equal(options.receive_stall_timeout_ms, 60000);
     assert_int_equal(options.timeout_ms, 30000);
-    assert_int_equal(options.window, 1);
+    assert_int_equal(options.window, 0); /* by the engine */
     assert_int_equal(options.start_timeout_ms, 10000);
     assert_null(options.topic);
 }

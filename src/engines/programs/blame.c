@@ -84,8 +84,8 @@ struct blame {
 static void
 write_reason(const struct lw_programs_worker *worker, struct blame *blame)
 {
-    char last[LW_PROGRAMS_LAST_BYTES];
-    lw_programs_output_last(&worker->log, 1, last, sizeof last);
+    char last[LW_HANDLER_LOG_BYTES];
+    lw_handler_log_last(&worker->log, 1, last, sizeof last);
     (void)snprintf(blame->reason, sizeof blame->reason, "the handler's process ended: %s%s%s",
                    blame->end->why, last[0] ? "; last output: " : "", last);
 }
@@ -198,7 +198,7 @@ fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
      const struct lw_programs_end *end)
 {
     char why[240];
-    char last[LW_PROGRAMS_LAST_LINES * LW_PROGRAMS_LAST_BYTES];
+    char last[LW_HANDLER_LOG_LINES * LW_HANDLER_LOG_BYTES];
     bool is_exit = end->cause == LW_PROGRAMS_BY_ITSELF;
     bool is_broken = end->was_ready && end->cause == LW_PROGRAMS_BY_PROTOCOL;
     const char *when = !is_exit         ? ""
@@ -208,7 +208,7 @@ fail(struct lw_programs *programs, const struct lw_programs_worker *worker,
                                                             : end->why;
     const char *doubt = doubt_about(programs, end);
     (void)snprintf(why, sizeof why, "%s%s%s%s", what, when, doubt[0] ? ": " : "", doubt);
-    lw_programs_output_last(&worker->log, LW_PROGRAMS_LAST_LINES, last, sizeof last);
+    lw_handler_log_last(&worker->log, LW_HANDLER_LOG_LINES, last, sizeof last);
     struct lw_programs_failure failure = {
         .code = is_broken ? "E0603" : "E0602",
         .what = is_broken ? "breaks the protocol" : "cannot start",

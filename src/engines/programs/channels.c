@@ -120,7 +120,7 @@ extend(struct lw_programs_worker *worker, struct lw_programs_task *task, int64_t
 static void
 on_stray_line(struct lw_programs_worker *worker, struct lw_bytes line)
 {
-    lw_programs_output_line(&worker->log, line, "stdout");
+    lw_handler_log_line(&worker->log, line, "stdout");
     if (line.size > 0) {
         worker->config->on_stray(worker);
     }
@@ -180,7 +180,7 @@ on_unit(struct lw_programs_worker *worker, const struct lw_programs_answer *answ
         on_task_line(worker, answer);
         break;
     case LW_PROGRAMS_LINE_LOG:
-        lw_programs_output_log(&worker->log, answer->level, answer->text);
+        lw_handler_log_own(&worker->log, answer->level, answer->text);
         break;
     case LW_PROGRAMS_LINE_BROKEN:
         if (worker->state != LW_PROGRAMS_ENDING) {
@@ -207,8 +207,7 @@ static void
 on_text(struct lw_programs_worker *worker, const struct lw_programs_reader *reader,
         struct lw_bytes line)
 {
-    lw_programs_output_line(&worker->log, line,
-                            reader == &worker->errors ? "stderr" : "stdout");
+    lw_handler_log_line(&worker->log, line, reader == &worker->errors ? "stderr" : "stdout");
 }
 
 /* Takes the next thing out of what was read; false when there is none. */

@@ -130,10 +130,10 @@ judge_limit(struct lw_once_run *run, struct lw_programs_exit exit)
 static enum lw_verdict
 judge_signal(struct lw_once_run *run, struct lw_programs_exit exit)
 {
-    char last[LW_PROGRAMS_LAST_BYTES];
+    char last[LW_HANDLER_LOG_BYTES];
     char reason[LW_REASON_MAX];
     const char *name = sigabbrev_np(exit.signal);
-    lw_programs_output_last(&run->log, 1, last, sizeof last);
+    lw_handler_log_last(&run->log, 1, last, sizeof last);
     (void)snprintf(reason, sizeof reason,
                    "the handler's process ended: killed by signal %d (SIG%s)%s%s", exit.signal,
                    name ? name : "?", last[0] ? "; last output: " : "", last);
@@ -165,11 +165,11 @@ static enum lw_verdict
 judge_broken(struct lw_once *once, struct lw_once_run *run, int status)
 {
     char why[96];
-    char last[LW_PROGRAMS_LAST_LINES * LW_PROGRAMS_LAST_BYTES];
+    char last[LW_HANDLER_LOG_LINES * LW_HANDLER_LOG_BYTES];
     bool is_absent = status == 126 || status == 127;
     const char *name = lw_programs_exit_name(status);
     (void)snprintf(why, sizeof why, name ? "exit %d (%s)" : "exit %d", status, name);
-    lw_programs_output_last(&run->log, LW_PROGRAMS_LAST_LINES, last, sizeof last);
+    lw_handler_log_last(&run->log, LW_HANDLER_LOG_LINES, last, sizeof last);
     struct lw_programs_failure failure = {
         .code = is_absent ? "E0602" : "E0605",
         .what = is_absent ? "cannot start" : "says that it is broken",
@@ -183,7 +183,7 @@ judge_broken(struct lw_once *once, struct lw_once_run *run, int status)
 static enum lw_verdict
 judge_status(struct lw_once *once, struct lw_once_run *run, int status)
 {
-    char reason[LW_PROGRAMS_LAST_BYTES];
+    char reason[LW_HANDLER_LOG_BYTES];
     struct lw_delivery *delivery = run->delivery;
     struct lw_exit_class meaning = lw_programs_exit_meaning(once->classes, once->class_count,
                                                             status);
@@ -194,7 +194,7 @@ judge_status(struct lw_once *once, struct lw_once_run *run, int status)
     if (meaning.verdict == LW_OK) {
         return judge_ok(run);
     }
-    lw_programs_output_last(&run->log, 1, reason, sizeof reason);
+    lw_handler_log_last(&run->log, 1, reason, sizeof reason);
     if (!reason[0]) {
         (void)snprintf(reason, sizeof reason, "exit %d", status);
     }

@@ -144,9 +144,9 @@ static void
 log_line(struct lw_once_run *run, const struct lw_programs_reader *reader, struct lw_bytes line)
 {
     if (reader == &run->errors) {
-        lw_programs_output_line(&run->log, line, "stderr");
+        lw_handler_log_line(&run->log, line, "stderr");
     } else if (line.size > 0) {
-        lw_programs_output_log(&run->log, LW_LOG_DEBUG, line);
+        lw_handler_log_own(&run->log, LW_LOG_DEBUG, line);
     }
 }
 
@@ -279,7 +279,7 @@ begin(struct lw_once_run *run, struct lw_delivery *delivery)
     lw_programs_reader_deinit(&run->errors);
     lw_programs_reader_init(&run->output, TEXT_BYTES_MAX, !has_reply);
     lw_programs_reader_init(&run->errors, TEXT_BYTES_MAX, true);
-    lw_programs_output_begin(&run->log);
+    lw_handler_log_begin(&run->log);
     run->delivery = delivery;
     run->written = 0;
     run->output_max = OUTPUT_BYTES_MAX + delivery->message.value.size;
@@ -360,7 +360,7 @@ lw_once_run_init(struct lw_once_run *run, const struct lw_once_config *config)
     lw_list_init(&run->link);
     lw_timer_init(&run->timer, on_timer);
     lw_timer_init(&run->look_timer, on_look_timer);
-    lw_programs_output_init(&run->log, config->host, config->handler);
+    lw_handler_log_init(&run->log, config->host, config->handler);
 }
 
 void

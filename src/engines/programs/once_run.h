@@ -15,7 +15,7 @@
 #define LW_ENGINES_PROGRAMS_ONCE_RUN_H
 
 #include "core/delivery.h"
-#include "engines/programs/output.h"
+#include "engines/common/handler_log.h"
 #include "engines/programs/process.h"
 #include "engines/programs/reader.h"
 #include "engines/programs/usage.h"
@@ -52,7 +52,7 @@ struct lw_once_run {
     struct lw_watch *exit_watch;
     struct lw_programs_reader output;
     struct lw_programs_reader errors;
-    struct lw_programs_output log;
+    struct lw_handler_log log;
     size_t written; /* of the payload */
     size_t output_max;
     enum lw_once_cause cause;

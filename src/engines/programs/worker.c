@@ -376,7 +376,7 @@ static void
 begin(struct lw_programs_worker *worker)
 {
     lw_programs_channels_begin(worker);
-    lw_programs_output_begin(&worker->log);
+    lw_handler_log_begin(&worker->log);
     lw_programs_sender_begin(&worker->sender);
     worker->is_closing = false;
     worker->is_over = false;
@@ -431,7 +431,7 @@ lw_programs_worker_init(struct lw_programs_worker *worker,
     lw_timer_init(&worker->timer, on_timer);
     lw_timer_init(&worker->look_timer, on_look_timer);
     lw_programs_sender_init(&worker->sender);
-    lw_programs_output_init(&worker->log, config->host, config->handler);
+    lw_handler_log_init(&worker->log, config->host, config->handler);
 }
 
 void

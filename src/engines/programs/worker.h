@@ -15,8 +15,8 @@
 #ifndef LW_ENGINES_PROGRAMS_WORKER_H
 #define LW_ENGINES_PROGRAMS_WORKER_H
 
+#include "engines/common/handler_log.h"
 #include "engines/programs/answer.h"
-#include "engines/programs/output.h"
 #include "engines/programs/process.h"
 #include "engines/programs/protocol.h"
 #include "engines/programs/tasks.h"
@@ -84,7 +84,7 @@ struct lw_programs_worker {
     struct lw_programs_reader output;
     struct lw_programs_reader answers;
     struct lw_programs_reader errors;
-    struct lw_programs_output log;
+    struct lw_handler_log log;
     struct lw_programs_sender sender;
     bool is_closing;   /* its input is to be closed once all is written */
     bool is_over;      /* its process has ended; what it left is being read */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handing over: records are written behind the published part of the ring, where the worker does
+ * not look yet, and published in batches: one exchange, and at most one wake-up, for all of them.
+ * What is too large for the ring's share goes in sealed memory over the socket, announced by a
+ * record, so that the order stays that of the ring.
+ */
+#include "engines/processes/processes.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "core/partition.h"
+#include "core/subscription.h"
+#include "engines/processes/request.h"
+
+static struct lw_host *
+host_of(const struct lw_processes_worker *worker)
+{
+    return worker->owner->engine.host;
+}
+
+/* -- Room in the ring ------------------------------------------------------------------------------ */
+
+/* Where the worker is; it may claim anything, only what can be is taken. */
+static bool
+look_at_tail(struct lw_processes_worker *worker)
+{
+    uint64_t tail = atomic_load_explicit(&worker->shared.words->request_tail,
+                                         memory_order_acquire);
+    if (tail - worker->request_tail > worker->published - worker->request_tail) {
+        lw_processes_worker_breach(worker, "its place among the requests is impossible");
+        return false;
+    }
+    worker->request_tail = tail;
+    return true;
+}
+
+static bool
+has_room(struct lw_processes_worker *worker, size_t size)
+{
+    size_t bytes = worker->shared.request_bytes;
+    if (worker->request_head + size - worker->request_tail <= bytes) {
+        return true;
+    }
+    return look_at_tail(worker) && worker->request_head + size - worker->request_tail <= bytes;
+}
+
+static unsigned char *
+place_of(const struct lw_processes_worker *worker)
+{
+    const struct lw_processes_shared *shared = &worker->shared;
+    return shared->requests + (worker->request_head & (shared->request_bytes - 1));
+}
+
+/* -- Contexts -------------------------------------------------------------------------------------- */
+
+static uint16_t
+slot_of(const struct lw_partition *partition)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)partition * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint16_t)(hash >> 58); /* LW_PROCESSES_CONTEXTS of them */
+}
+
+/* Makes sure that the worker knows the message's context; false without room for it now. */
+static bool
+send_context(struct lw_processes_worker *worker, const struct lw_delivery *delivery,
+             const struct lw_processes_facts *facts, uint16_t slot)
+{
+    const struct lw_partition *partition = delivery->partition;
+    struct lw_processes_known *known = &worker->known[slot];
+    bool is_known = known->partition == partition &&
+                    known->generation == partition->generation &&
+                    (known->has_prefix || facts->identity_size > 0);
+    if (is_known) {
+        return true;
+    }
+    struct lw_processes_texts texts;
+    lw_processes_context_measure(delivery, &texts);
+    if (!has_room(worker, texts.size)) {
+        return false;
+    }
+    lw_processes_context_write(&texts, partition->number, slot, place_of(worker));
+    worker->request_head += texts.size;
+    *known = (struct lw_processes_known){ partition, partition->generation,
+                                          texts.prefix_size > 0 };
+    return true;
+}
+
+/* -- Large ones ------------------------------------------------------------------------------------ */
+
+static enum lw_processes_given
+send_item(struct lw_processes_worker *worker, const struct lw_processes_facts *facts,
+          uint16_t slot)
+{
+    struct lw_processes_note note = { .kind = LW_PROCESSES_ITEM, .serial = worker->next };
+    struct lw_processes_request mark = { .size = sizeof mark,
+                                         .kind = LW_PROCESSES_EXTERNAL,
+                                         .seq = worker->next };
+    unsigned char *record = lw_alloc(facts->size);
+    if (!record) {
+        return LW_PROCESSES_NO_MEMORY;
+    }
+    lw_processes_request_write(facts, worker->next, slot, record);
+    int fd = lw_processes_item_create(record, facts->size);
+    int failed = fd < 0 ? errno : lw_processes_send(worker->socket, &note, sizeof note, &fd, 1);
+    lw_free(record);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (failed) {
+        return failed == EAGAIN ? LW_PROCESSES_FULL : LW_PROCESSES_NO_MEMORY;
+    }
+    memcpy(place_of(worker), &mark, sizeof mark);
+    worker->request_head += sizeof mark;
+    worker->owner->figures.items++;
+    return LW_PROCESSES_GIVEN;
+}
+
+/* -- Giving ---------------------------------------------------------------------------------------- */
+
+static void
+note_given(struct lw_processes_worker *worker, struct lw_delivery *delivery)
+{
+    uint64_t now = host_of(worker)->now;
+    int64_t timeout_ms = worker->owner->options.timeout_ms;
+    if (worker->next == worker->published_next) {
+        worker->unflushed_since = now;
+    }
+    *lw_processes_open_at(worker, worker->next++) = delivery;
+    delivery->engine_data = worker;
+    delivery->deadline = timeout_ms > 0 ? now + (uint64_t)timeout_ms * LW_MS : LW_NEVER;
+    worker->given++;
+}
+
+static enum lw_processes_given
+write_request(struct lw_processes_worker *worker, const struct lw_processes_facts *facts)
+{
+    size_t share = worker->shared.request_bytes / LW_PROCESSES_RING_SHARE;
+    bool is_item = facts->size > share;
+    uint16_t slot = slot_of(facts->delivery->partition);
+    if (!send_context(worker, facts->delivery, facts, slot) ||
+        !has_room(worker, is_item ? sizeof(struct lw_processes_request) : facts->size)) {
+        return LW_PROCESSES_FULL;
+    }
+    if (is_item) {
+        return send_item(worker, facts, slot);
+    }
+    lw_processes_request_write(facts, worker->next, slot, place_of(worker));
+    worker->request_head += facts->size;
+    return LW_PROCESSES_GIVEN;
+}
+
+enum lw_processes_given
+lw_processes_worker_give(struct lw_processes_worker *worker, struct lw_delivery *delivery)
+{
+    struct lw_processes_facts facts; /* large, and filled only as far as it is used */
+    lw_processes_request_measure(delivery, &facts);
+    if (facts.size > worker->owner->options.tune.item_bytes_max) {
+        return LW_PROCESSES_TOO_LARGE;
+    }
+    enum lw_processes_given given = write_request(worker, &facts);
+    if (given == LW_PROCESSES_GIVEN) {
+        note_given(worker, delivery);
+        if (worker->next - worker->published_next >= worker->owner->options.tune.batch_size) {
+            lw_processes_worker_publish(worker, LW_PROCESSES_BY_SIZE);
+        }
+    }
+    return given;
+}
+
+/* -- Publishing ------------------------------------------------------------------------------------ */
+
+static void
+count_batch(struct lw_processes_worker *worker, enum lw_processes_flush reason, uint64_t now)
+{
+    struct lw_processes_figures *figures = &worker->owner->figures;
+    uint64_t size = worker->next - worker->published_next;
+    figures->flushes[reason]++;
+    figures->messages += size;
+    figures->last_size = size;
+    figures->last_wait_ns = now - worker->unflushed_since;
+    if (worker->probe == 0) {
+        worker->probe = worker->published_next;
+        worker->probe_published_at = now;
+    }
+}
+
+static void
+wake(struct lw_processes_worker *worker)
+{
+    struct lw_processes_words *words = worker->shared.words;
+    uint64_t one = 1;
+    if (atomic_load_explicit(&words->worker_sleeps, memory_order_seq_cst) != 0 &&
+        atomic_exchange_explicit(&words->worker_sleeps, 0, memory_order_seq_cst) != 0) {
+        ssize_t written = write(worker->wake_fd, &one, sizeof one);
+        (void)written; /* full: it is readable all the same */
+        worker->owner->figures.worker_wakes++;
+    }
+}
+
+void
+lw_processes_worker_publish(struct lw_processes_worker *worker, enum lw_processes_flush reason)
+{
+    if (worker->next == worker->published_next) {
+        return;
+    }
+    uint64_t now = host_of(worker)->ops->refresh(host_of(worker));
+    count_batch(worker, reason, now);
+    if (worker->first == worker->published_next) {
+        worker->front_since = now;
+    }
+    worker->published_next = worker->next;
+    worker->published = worker->request_head;
+    (void)atomic_exchange_explicit(&worker->shared.words->request_head, worker->published,
+                                   memory_order_seq_cst);
+    wake(worker);
+    lw_processes_worker_watch_clock(worker);
+}
+
+/* The worker has nothing else to do. */
+static bool
+is_hungry(const struct lw_processes_worker *worker)
+{
+    return worker->first == worker->published_next;
+}
+
+uint64_t
+lw_processes_worker_flush(struct lw_processes_worker *worker)
+{
+    const struct lw_processes_tuning *tune = &worker->owner->options.tune;
+    uint64_t now = host_of(worker)->now;
+    if (worker->next == worker->published_next) {
+        return LW_NEVER;
+    }
+    uint64_t residence = tune->handover == LW_HANDOVER_MIN_RESIDENCE
+                             ? (uint64_t)tune->batch_min_residence_ms * LW_MS
+                             : 0;
+    uint64_t due = worker->unflushed_since + (uint64_t)tune->batch_wait_ms * LW_MS;
+    bool may_demand = tune->handover != LW_HANDOVER_TIMER && is_hungry(worker);
+    if (worker->owner->is_stopping) {
+        lw_processes_worker_publish(worker, LW_PROCESSES_BY_CLOSE);
+    } else if (tune->batch_wait_ms == 0 || (may_demand && residence == 0)) {
+        lw_processes_worker_publish(worker, LW_PROCESSES_BY_DEMAND);
+    } else if (may_demand && now >= worker->unflushed_since + residence) {
+        lw_processes_worker_publish(worker, LW_PROCESSES_BY_RESIDENCE);
+    } else if (now >= due) {
+        lw_processes_worker_publish(worker, LW_PROCESSES_BY_TIMER);
+    } else {
+        uint64_t early = worker->unflushed_since + residence;
+        return may_demand && early < due ? early : due;
+    }
+    return LW_NEVER;
+}

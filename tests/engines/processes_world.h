@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * processes_world.h: the processes engine with plug-ins of tests/plugins.
+ */
+#ifndef TESTS_ENGINES_PROCESSES_WORLD_H
+#define TESTS_ENGINES_PROCESSES_WORLD_H
+
+#include <sys/types.h>
+
+#include "engines/processes/engine.h"
+#include "tests/engines/world.h"
+
+/* One worker, window 1, timeouts of 10 s, the plug-in tests/plugins/NAME.so. */
+struct lw_processes_options processes_options(const char *plugin);
+/* Creates world->engine, named "obey", and starts it. */
+void processes_create(struct world *world, const struct lw_processes_options *options);
+struct world *processes_open_world(const struct lw_processes_options *options);
+struct lw_processes_figures processes_figures(const struct world *world);
+/* Kills the zygote, and waits until the engine has noticed it. */
+void processes_kill_zygote(struct world *world);
+/* The process of the first worker; waits until it is known. */
+pid_t processes_pid(struct world *world);
+
+#endif

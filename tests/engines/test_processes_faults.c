@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_processes_faults.c: handlers that crash, hang, print, answer too much, or write over the
+ * memory that they share with us; workers and zygotes that are killed. Whatever they do, every
+ * message is answered once, and nobody else is charged.
+ */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/engines/processes_world.h"
+
+static struct world *
+open_world(uint32_t workers, uint32_t window)
+{
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = workers;
+    options.window = window;
+    return processes_open_world(&options);
+}
+
+static struct lw_bytes
+reply_of(const struct lw_delivery *delivery)
+{
+    struct lw_output view;
+    struct lw_header headers[1];
+    assert_int_equal(delivery->verdict, LW_OK);
+    assert_non_null(delivery->outcome);
+    assert_int_equal(delivery->outcome->output_count, 1);
+    lw_outcome_view(delivery->outcome, 0, &view, headers);
+    return view.value;
+}
+
+/* -- Crashes ------------------------------------------------------------------------------------- */
+
+static void
+a_message_that_crashes_alone_is_charged_with_signal_and_last_words(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 4);
+    struct lw_delivery *bad = world_run(world, "crash no such order");
+    world_wait_results(world, 1);
+    assert_int_equal(bad->verdict, LW_ERROR);
+    assert_int_equal(bad->outcome->signal, SIGSEGV);
+    assert_false(bad->outcome->is_uncharged);
+    assert_non_null(strstr(lw_delivery_reason(bad), "killed by signal 11 (SIGSEGV)"));
+    assert_non_null(strstr(lw_delivery_reason(bad), "no such order"));
+    assert_int_equal(processes_figures(world).crashes, 2);
+    assert_int_equal(processes_figures(world).charged, 1);
+    world_destroy(world);
+}
+
+static void
+the_third_charged_crash_makes_a_message_dead(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 4);
+    struct lw_delivery *bad = world_run(world, "crash it is me again");
+    for (size_t run = 1; run <= 2; run++) {
+        world_wait_results(world, run);
+        assert_int_equal(bad->verdict, LW_ERROR);
+        world_wait(world, world_engine_has_room);
+        assert_true(world_submit(world, bad));
+    }
+    world_wait_results(world, 3);
+    assert_int_equal(bad->verdict, LW_DEAD);
+    assert_non_null(strstr(lw_delivery_reason(bad), "SIGSEGV) (crash 3 of this message)"));
+    assert_non_null(strstr(lw_delivery_reason(bad), "it is me again"));
+    world_destroy(world);
+}
+
+static void
+what_was_handed_over_beside_a_crash_runs_again_uncharged(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 8);
+    world_run(world, "ok"); /* the depth is known from here on */
+    world_wait_results(world, 1);
+    for (size_t i = 0; i < 8; i++) {
+        world_wait(world, world_engine_has_room);
+        assert_true(world_submit(world, world_delivery(world, i == 3 ? "exit 3" : "ok")));
+    }
+    world_wait_results(world, 9);
+    for (size_t i = 1; i <= 8; i++) {
+        bool is_bad = i == 4;
+        assert_int_equal(world->deliveries[i].verdict, is_bad ? LW_ERROR : LW_OK);
+        assert_int_equal(world->deliveries[i].attempt, 1);
+    }
+    assert_non_null(strstr(lw_delivery_reason(&world->deliveries[4]), "exit 3"));
+    assert_int_equal(processes_figures(world).charged, 1);
+    world_destroy(world);
+}
+
+static void
+several_suspects_each_get_a_process_of_their_own(void **state)
+{
+    (void)state;
+    struct world *world = open_world(3, 1);
+    world->expected_room = 3;
+    for (size_t i = 0; i < 9; i++) {
+        world_run(world, i % 3 == 0 ? "crash one of many" : "ok");
+    }
+    world_wait_results(world, 9);
+    for (size_t i = 0; i < 9; i++) {
+        assert_int_equal(world->deliveries[i].verdict, i % 3 == 0 ? LW_ERROR : LW_OK);
+    }
+    assert_int_equal(processes_figures(world).charged, 3);
+    assert_int_equal(processes_figures(world).crashes, 6);
+    world_destroy(world);
+}
+
+static void
+a_kill_from_outside_charges_nobody(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 2);
+    struct lw_delivery *slow = world_run(world, "spin 300");
+    world_spend(world, 100);
+    assert_int_equal(kill(processes_pid(world), SIGKILL), 0);
+    world_wait_results(world, 1);
+    assert_int_equal(slow->verdict, LW_OK);
+    assert_int_equal(slow->attempt, 1);
+    assert_int_equal(processes_figures(world).charged, 0);
+    assert_true(world_has_logged(world, "killed by signal 9 (SIGKILL)"));
+    world_destroy(world);
+}
+
+static void
+a_late_message_is_charged_and_the_one_behind_it_is_not(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 2;
+    options.timeout_ms = 400;
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *late = world_run(world, "spin 60000");
+    struct lw_delivery *behind = world_run(world, "ok");
+    world_wait_results(world, 2);
+    assert_int_equal(late->verdict, LW_ERROR);
+    assert_string_equal(lw_delivery_reason(late), "timed out after 400ms");
+    assert_false(late->outcome->is_uncharged);
+    assert_int_equal(behind->verdict, LW_OK);
+    assert_int_equal(behind->attempt, 1);
+    world_destroy(world);
+}
+
+/* -- What does not start ----------------------------------------------------------------------------- */
+
+static void
+a_handler_that_refuses_to_open_takes_the_engine_down_in_its_words(void **state)
+{
+    (void)state;
+    struct lw_property option = { "open", "no" };
+    struct lw_processes_options options = processes_options("naughty");
+    options.options = &option;
+    options.option_count = 1;
+    struct world *world = processes_open_world(&options);
+    world_wait(world, world_engine_is_down);
+    assert_int_equal(world->engine->room, 0);
+    assert_string_equal(world->engine->down_error.code, "E0609");
+    assert_non_null(
+        strstr(world->engine->down_error.message, "the moon is in the wrong place"));
+    assert_non_null(strstr(world->engine->down_error.help, "Next try in 1s"));
+    assert_false(world->engine->down_error.is_fatal);
+    world_destroy(world);
+}
+
+static void
+a_handler_that_crashes_while_it_opens_shows_its_last_words(void **state)
+{
+    (void)state;
+    struct lw_property option = { "open", "crash" };
+    struct lw_processes_options options = processes_options("naughty");
+    options.options = &option;
+    options.option_count = 1;
+    struct world *world = processes_open_world(&options);
+    world_wait(world, world_engine_is_down);
+    assert_non_null(strstr(world->engine->down_error.message, "SIGSEGV) before it was ready"));
+    assert_non_null(strstr(world->engine->down_error.help, "constructor of everything failed"));
+    world_destroy(world);
+}
+
+static void
+a_plugin_that_is_not_there_is_said_and_tried_again(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("no_such_plugin");
+    struct world *world = processes_open_world(&options);
+    world_wait(world, world_engine_is_down);
+    assert_string_equal(world->engine->down_error.code, "E0601");
+    assert_true(world_has_logged(world, "next_try=1s"));
+    world_destroy(world);
+}
+
+/* -- Large ones --------------------------------------------------------------------------------------- */
+
+static struct lw_delivery *
+run_sized(struct world *world, size_t size)
+{
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    memset(bytes, 'x', size);
+    memcpy(bytes, "size", 4);
+    struct lw_delivery *delivery = world_delivery_of(world, (struct lw_bytes){ bytes, size });
+    free(bytes);
+    world_wait(world, world_engine_has_room);
+    assert_true(world_submit(world, delivery));
+    return delivery;
+}
+
+static void
+messages_of_every_size_come_through_in_memory_of_their_own_or_not(void **state)
+{
+    static const size_t sizes[] = { 4,     100,   16000,   16384,   16385, 60000,
+                                    65536, 70000, 1 << 20, 3 << 20, 5,     2 << 20 };
+    enum { COUNT = sizeof sizes / sizeof sizes[0] };
+    (void)state;
+    struct world *world = open_world(2, 3);
+    for (size_t i = 0; i < COUNT; i++) {
+        run_sized(world, sizes[i]);
+    }
+    world_wait_results(world, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%zu", sizes[i]);
+        assert_true(lw_text_is_equal(reply_of(&world->deliveries[i]), text));
+    }
+    assert_true(processes_figures(world).items >= 6);
+    world_destroy(world);
+}
+
+static void
+a_message_above_the_limit_is_dead_and_its_neighbours_go_on(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 4);
+    struct lw_delivery *before = run_sized(world, 10);
+    struct lw_delivery *large = run_sized(world, (4 << 20) + 1);
+    struct lw_delivery *after = run_sized(world, 10);
+    world_wait_results(world, 3);
+    assert_int_equal(large->verdict, LW_DEAD);
+    assert_non_null(strstr(lw_delivery_reason(large), "item_max: 4MiB"));
+    assert_int_equal(before->verdict, LW_OK);
+    assert_int_equal(after->verdict, LW_OK);
+    world_destroy(world);
+}
+
+static void
+replies_of_every_size_come_back(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 4);
+    struct lw_delivery *small = world_run(world, "big 15000");
+    struct lw_delivery *middle = world_run(world, "big 40000");
+    struct lw_delivery *large = world_run(world, "big 3000000");
+    struct lw_delivery *none = world_run(world, "big 5000000");
+    struct lw_delivery *last = world_run(world, "big 0");
+    world_wait_results(world, 5);
+    assert_int_equal(reply_of(small).size, 15000);
+    assert_int_equal(reply_of(middle).size, 40000);
+    assert_int_equal(reply_of(large).size, 3000000);
+    assert_int_equal(((const char *)reply_of(large).data)[2999999], 'b');
+    assert_int_equal(none->verdict, LW_DEAD);
+    assert_non_null(strstr(lw_delivery_reason(none), "`item_max`"));
+    assert_int_equal(reply_of(last).size, 0);
+    world_destroy(world);
+}
+
+/* -- Bad company --------------------------------------------------------------------------------------- */
+
+/* A worker that was broken before it got this one may keep it until its time is over. */
+static bool
+is_unharmed(const struct lw_delivery *delivery)
+{
+    return delivery->verdict == LW_OK ||
+           strcmp(lw_delivery_reason(delivery), "timed out after 500ms") == 0;
+}
+
+/* Each message with the harm that its number says; the world must survive them all. */
+static void
+do_harm(const char *how, uint32_t rounds)
+{
+    struct lw_processes_options options = processes_options("naughty");
+    char command[64];
+    uint32_t kept = 0;
+    options.workers = 2;
+    options.timeout_ms = 500;
+    struct world *world = processes_open_world(&options);
+    for (uint32_t i = 0; i < rounds; i++) {
+        (void)snprintf(command, sizeof command, "%s %u", how, i + 1);
+        world_run(world, command);
+        world_run(world, "ok");
+    }
+    world_wait_results(world, 2 * rounds);
+    for (uint32_t i = 0; i < rounds; i++) {
+        kept += world->deliveries[2 * i].verdict == LW_OK ? 1 : 0;
+        assert_true(is_unharmed(&world->deliveries[2 * i + 1]));
+    }
+    print_message("%s: %u rounds, %u passed by, %u workers replaced\n", how, rounds, kept,
+                  world->engine->restarts);
+    assert_true(world->engine->restarts > 0);
+    world_destroy(world);
+}
+
+static void
+a_worker_that_writes_over_all_shared_memory_harms_itself_only(void **state)
+{
+    (void)state;
+    do_harm("scribble", 8);
+}
+
+static void
+a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only(void **state)
+{
+    (void)state;
+    do_harm("words", 8);
+}
+
+static void
+a_flood_of_prints_blocks_nobody(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 1);
+    struct lw_delivery *loud = world_run(world, "flood 20000");
+    struct lw_delivery *next = world_run(world, "ok");
+    world_wait_results(world, 2);
+    assert_int_equal(loud->verdict, LW_OK);
+    assert_int_equal(next->verdict, LW_OK);
+    world_destroy(world);
+}
+
+static void
+a_killed_zygote_is_fatal_and_its_workers_finish(void **state)
+{
+    (void)state;
+    struct world *world = open_world(2, 2);
+    struct lw_delivery *slow = world_run(world, "spin 300");
+    world_wait(world, world_engine_has_room);
+    processes_kill_zygote(world);
+    struct lw_delivery *later = world_run(world, "ok");
+    world_wait_results(world, 2);
+    assert_int_equal(slow->verdict, LW_OK);
+    assert_int_equal(later->verdict, LW_OK);
+    assert_true(world->engine->down_error.is_fatal);
+    assert_string_equal(world->engine->down_error.code, "E0631");
+    world->engine->ops->stop(world->engine, world->host->now + 5000 * LW_MS);
+    world_wait(world, world_engine_is_stopped);
+    world_destroy(world);
+}
+
+static void
+without_a_zygote_a_crash_gives_everything_back_uncharged(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 4);
+    world_run(world, "ok");
+    world_wait_results(world, 1);
+    processes_kill_zygote(world);
+    struct lw_delivery *bad = world_run(world, "crash for good");
+    world_wait_results(world, 2);
+    assert_int_equal(bad->verdict, LW_ERROR);
+    assert_true(bad->outcome->is_uncharged);
+    assert_true(world->engine->is_down);
+    world_destroy(world);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_that_crashes_alone_is_charged_with_signal_and_last_words),
+        cmocka_unit_test(the_third_charged_crash_makes_a_message_dead),
+        cmocka_unit_test(what_was_handed_over_beside_a_crash_runs_again_uncharged),
+        cmocka_unit_test(several_suspects_each_get_a_process_of_their_own),
+        cmocka_unit_test(a_kill_from_outside_charges_nobody),
+        cmocka_unit_test(a_late_message_is_charged_and_the_one_behind_it_is_not),
+        cmocka_unit_test(a_handler_that_refuses_to_open_takes_the_engine_down_in_its_words),
+        cmocka_unit_test(a_handler_that_crashes_while_it_opens_shows_its_last_words),
+        cmocka_unit_test(a_plugin_that_is_not_there_is_said_and_tried_again),
+        cmocka_unit_test(messages_of_every_size_come_through_in_memory_of_their_own_or_not),
+        cmocka_unit_test(a_message_above_the_limit_is_dead_and_its_neighbours_go_on),
+        cmocka_unit_test(replies_of_every_size_come_back),
+        cmocka_unit_test(a_worker_that_writes_over_all_shared_memory_harms_itself_only),
+        cmocka_unit_test(a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only),
+        cmocka_unit_test(a_flood_of_prints_blocks_nobody),
+        cmocka_unit_test(a_killed_zygote_is_fatal_and_its_workers_finish),
+        cmocka_unit_test(without_a_zygote_a_crash_gives_everything_back_uncharged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naughty.c: a handler that does to its worker process what the message's text says:
+ *   ok | see | pid | big N (replies N bytes) | size (replies the payload's size)
+ *   spin MS | until-cancelled | crash WORDS (printed first) | exit N | flood N
+ *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
+ */
+#include <laneway/handler.h>
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 4096, WORDS_BYTES = 512 };
+
+static enum lw_verdict
+reply(struct lw_delivery *delivery, const char *text)
+{
+    return lw_delivery_reply(delivery, lw_bytes_of(text)) == LW_STATUS_OK ? LW_OK : LW_ERROR;
+}
+
+static enum lw_verdict
+see(struct lw_delivery *delivery)
+{
+    char id[128];
+    char text[TEXT_MAX];
+    struct lw_bytes key = lw_delivery_key(delivery);
+    struct lw_bytes header = lw_delivery_header(delivery, "h");
+    int64_t deadline_ms = lw_delivery_deadline_ms(delivery);
+    (void)lw_delivery_message_id(delivery, id, sizeof id);
+    (void)snprintf(
+        text, sizeof text,
+        "id=%s topic=%s partition=%d offset=%lld subscription=%s pipeline=%s key=%.*s "
+        "h=%.*s timestamp=%lld event=%lld attempt=%u retries=%u redeliveries=%u "
+        "deadline=%d dispatcher=%d",
+        id, lw_delivery_topic(delivery), lw_delivery_partition(delivery),
+        (long long)lw_delivery_offset(delivery), lw_delivery_subscription(delivery),
+        lw_delivery_pipeline(delivery), (int)key.size, (const char *)key.data, (int)header.size,
+        header.data ? (const char *)header.data : "",
+        (long long)lw_delivery_timestamp_ms(delivery),
+        (long long)lw_delivery_event_time_ms(delivery), lw_delivery_attempt(delivery),
+        lw_delivery_retries(delivery), lw_delivery_redeliveries(delivery),
+        deadline_ms > 0 && deadline_ms <= 10000, lw_delivery_dispatcher(delivery) != NULL);
+    return reply(delivery, text);
+}
+
+static enum lw_verdict
+big(struct lw_delivery *delivery, size_t size)
+{
+    char *bytes = malloc(size + 1);
+    if (!bytes) {
+        return LW_ERROR;
+    }
+    memset(bytes, 'b', size);
+    enum lw_status status = lw_delivery_reply(delivery, (struct lw_bytes){ bytes, size });
+    free(bytes);
+    return status == LW_STATUS_OK ? LW_OK : LW_ERROR;
+}
+
+static enum lw_verdict
+tell_size(struct lw_delivery *delivery)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%zu", lw_delivery_value(delivery).size);
+    return reply(delivery, text);
+}
+
+static enum lw_verdict
+tell_pid(struct lw_delivery *delivery)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%d", (int)getpid());
+    return reply(delivery, text);
+}
+
+static uint64_t
+next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Random bytes over what the worker shares with its owner, as a broken handler could do. */
+static void
+scribble(uint64_t seed, int only_words)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+    while (maps && fgets(line, sizeof line, maps)) {
+        unsigned long from = 0;
+        unsigned long to = 0;
+        if (!strstr(line, "laneway-worker") || sscanf(line, "%lx-%lx", &from, &to) != 2) {
+            continue;
+        }
+        to = only_words ? from + WORDS_BYTES : to;
+        for (unsigned long at = from; at < to; at += sizeof(uint64_t)) {
+            uint64_t value = next_random(&state);
+            /* Small numbers do more harm than large ones: they are nearly right. */
+            *(volatile uint64_t *)at = value & 1 ? value >> (value >> 58) : value & 0xff;
+        }
+        if (only_words) {
+            break;
+        }
+    }
+    if (maps) {
+        (void)fclose(maps);
+    }
+}
+
+static void
+spin(long ms)
+{
+    struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+    (void)nanosleep(&left, NULL);
+}
+
+_Noreturn static void
+crash(const char *words)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)fprintf(stderr, "%s\n", words);
+    (void)signal(SIGSEGV, SIG_DFL);
+    (void)raise(SIGSEGV);
+    abort();
+}
+
+static const char *
+after(const char *command, const char *word)
+{
+    size_t length = strlen(word);
+    return strncmp(command, word, length) == 0 ? command + length : NULL;
+}
+
+static enum lw_verdict
+do_harm(const char *command)
+{
+    const char *rest = NULL;
+    if ((rest = after(command, "crash ")) != NULL) {
+        crash(rest);
+    } else if ((rest = after(command, "exit ")) != NULL) {
+        exit((int)strtol(rest, NULL, 10));
+    } else if ((rest = after(command, "flood ")) != NULL) {
+        for (long left = strtol(rest, NULL, 10); left > 0; left--) {
+            (void)fprintf(stderr, "line %ld of a flood that nobody wants to read\n", left);
+        }
+        return LW_OK;
+    } else if ((rest = after(command, "scribble ")) != NULL) {
+        scribble(strtoull(rest, NULL, 10), 0);
+        return LW_OK;
+    } else if ((rest = after(command, "words ")) != NULL) {
+        scribble(strtoull(rest, NULL, 10), 1);
+        return LW_OK;
+    }
+    return LW_ERROR;
+}
+
+static enum lw_verdict
+handle(struct lw_delivery *delivery, void *user)
+{
+    char command[128];
+    struct lw_bytes value = lw_delivery_value(delivery);
+    size_t size = value.size < sizeof command - 1 ? value.size : sizeof command - 1;
+    const char *rest = NULL;
+    (void)user;
+    memcpy(command, value.data, size);
+    command[size] = '\0';
+    if (strcmp(command, "ok") == 0) {
+        return LW_OK;
+    } else if (strcmp(command, "see") == 0) {
+        return see(delivery);
+    } else if (strcmp(command, "pid") == 0) {
+        return tell_pid(delivery);
+    } else if (after(command, "size")) {
+        return tell_size(delivery);
+    } else if ((rest = after(command, "big ")) != NULL) {
+        return big(delivery, strtoul(rest, NULL, 10));
+    } else if ((rest = after(command, "spin ")) != NULL) {
+        spin(strtol(rest, NULL, 10));
+        return LW_OK;
+    } else if (strcmp(command, "until-cancelled") == 0) {
+        while (!lw_delivery_is_cancelled(delivery)) {
+            spin(2);
+        }
+        return lw_delivery_drop(delivery, "cancelled");
+    }
+    return do_harm(command);
+}
+
+static enum lw_status
+open(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
+{
+    *ret_user = NULL;
+    if (strcmp(lw_handler_option(setup, "open", "yes"), "no") == 0) {
+        (void)snprintf(error->message, sizeof error->message, "the moon is in the wrong place");
+        return LW_STATUS_UNAVAILABLE;
+    }
+    if (strcmp(lw_handler_option(setup, "open", "yes"), "crash") == 0) {
+        crash("the constructor of everything failed");
+    }
+    return LW_STATUS_OK;
+}
+
+LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .handle = handle, .open = open };
