@@ -164,11 +164,8 @@ main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "deaf") == 0) {
         return 0;
     }
-    char *input = malloc(INPUT_BYTES_MAX + 1);
-    size_t size = input ? fread(input, 1, INPUT_BYTES_MAX, stdin) : 0;
-    if (!input) {
-        return 71;
-    }
+    static char input[INPUT_BYTES_MAX + 1];
+    size_t size = fread(input, 1, INPUT_BYTES_MAX, stdin);
     input[size] = '\0';
     if (size == 0 || (unsigned char)input[0] < ' ') {
         (void)fwrite(input, 1, size, stdout); /* payloads that are no command come back */
