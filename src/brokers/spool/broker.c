@@ -52,7 +52,7 @@ on_closed(struct lw_letter *letter)
     struct lw_spool_command *command = LW_CONTAINER(letter, struct lw_spool_command, letter);
     struct lw_spool_broker *broker = LW_CONTAINER(command, struct lw_spool_broker, closing);
     struct lw_event event = { .kind = LW_EVENT_CLOSED };
-    lw_spool_worker_destroy(broker->worker);
+    broker->commits = lw_spool_worker_destroy(broker->worker);
     broker->worker = NULL;
     broker->state = LW_SPOOL_CLOSED;
     lw_events_push_reserved(&broker->events, &event);
@@ -440,4 +440,10 @@ const struct lw_broker_ops *
 lw_spool_broker_ops(void)
 {
     return &ops;
+}
+
+uint64_t
+lw_spool_broker_commits(struct lw_broker *broker)
+{
+    return lw_spool_broker_of(broker)->commits;
 }

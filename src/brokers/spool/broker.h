@@ -10,5 +10,7 @@
 #include <laneway/plugin.h>
 
 const struct lw_broker_ops *lw_spool_broker_ops(void);
+/* How many transactions were committed; known after CLOSED. For benches. */
+uint64_t lw_spool_broker_commits(struct lw_broker *broker);
 
 #endif

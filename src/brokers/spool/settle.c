@@ -36,6 +36,7 @@ add_verdict(struct lw_spool_store *store, struct lw_spool_out *out)
     lw_list_remove(&out->verdict); /* of `taken` */
     lw_list_push(&out->position->judged, &out->verdict);
     store->judged_count++;
+    store->returned_count += !out->is_ack;
     touch(store, out->position);
 }
 
@@ -198,6 +199,7 @@ apply_judged(struct lw_spool_store *store, struct lw_spool_position *position)
         struct lw_spool_out *out = LW_CONTAINER(node, struct lw_spool_out, verdict);
         lw_list_remove(&out->link);
         store->judged_count--;
+        store->returned_count -= !out->is_ack;
         if (out->is_ack) {
             store->worn_count++;
             is_worn = true;

@@ -75,6 +75,7 @@ struct lw_spool_broker {
     uint64_t publication_bytes;
     bool owes_room; /* said no: PUBLISH_ROOM must follow */
     uint64_t held;  /* messages received and not released */
+    uint64_t commits;
 };
 
 static inline struct lw_spool_broker *

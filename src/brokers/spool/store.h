@@ -133,9 +133,10 @@ struct lw_spool_store {
     struct lw_list dirty_positions;
     struct lw_list worn;
     struct lw_pool outs;
-    struct lw_error error; /* of the last failure */
-    uint64_t judged_count; /* verdicts that wait for a commit */
-    uint32_t worn_count;   /* settled, since somebody looked what can be deleted */
+    struct lw_error error;   /* of the last failure */
+    uint64_t judged_count;   /* verdicts that wait for a commit */
+    uint64_t returned_count; /* among them: not acknowledged, so they come again */
+    uint32_t worn_count;     /* settled, since somebody looked what can be deleted */
     bool is_in_transaction;
     bool has_retention; /* something is to be deleted by its age or size */
 };

@@ -3,7 +3,8 @@
  * The worker's turn: take, write, read, answer, wait. A transaction that fails is undone; its
  * publications are refused (the dispatcher sends them again), its verdicts stay and are written
  * alone at once (a full disk must not keep them back, since they make room), then with growing
- * pauses. What only a crash would want to know (how far was received, what was taken again) waits
+ * pauses. Acknowledgements alone wait SETTLE_MS for company: a crash delivers those again, which it
+ * may. What only a crash would want to know (how far was received, what was taken again) waits
  * for the next transaction, or LAZY_MS.
  */
 #include "brokers/spool/worker.h"
@@ -24,6 +25,8 @@
 
 enum {
     LAZY_MS = 200,
+    SETTLE_MS = 10,
+    SETTLE_WORTH = 2048,
     RETRY_MS = 100,
     RETRY_MAX_MS = 5000,
     TRIM_WORTH = 256,
@@ -46,12 +49,14 @@ struct lw_spool_worker {
     struct lw_spool_command *close;
     uint64_t now; /* ns */
     int64_t now_ms;
-    uint64_t lazy_at;  /* NEVER: nothing is to be written */
-    uint64_t retry_at; /* after a failure: not before */
+    uint64_t lazy_at;   /* NEVER: nothing is to be written */
+    uint64_t settle_at; /* acknowledgements have waited long enough; NEVER: none waits */
+    uint64_t retry_at;  /* after a failure: not before */
     uint64_t retry_ms;
     uint64_t trim_at;      /* the settled few are looked at then; NEVER */
     uint64_t retention_at; /* if there is one */
     uint64_t read_at;      /* a read failed: not before */
+    uint64_t commits;
     bool is_down;
     bool is_unknown; /* the last failure was that of a commit */
 };
@@ -254,6 +259,7 @@ write_all(struct lw_spool_worker *worker, bool has_items)
         lw_spool_wear(store);
         return false;
     }
+    worker->commits++;
     lw_spool_log_apply(store);
     lw_spool_settle_apply(store);
     return true;
@@ -277,6 +283,7 @@ on_written(struct lw_spool_worker *worker)
 {
     bool was_trimmed = is_trim_due(worker);
     worker->lazy_at = LW_NEVER;
+    worker->settle_at = LW_NEVER;
     worker->retry_ms = RETRY_MS;
     worker->retry_at = 0;
     if (!lw_spool_has_worn(worker->store)) {
@@ -303,7 +310,8 @@ static bool
 is_due(struct lw_spool_worker *worker, bool has_items)
 {
     struct lw_spool_store *store = worker->store;
-    bool is_ripe = store->judged_count > 0 || worker->lazy_at <= worker->now ||
+    bool is_ripe = store->returned_count > 0 || store->judged_count >= SETTLE_WORTH ||
+                   worker->settle_at <= worker->now || worker->lazy_at <= worker->now ||
                    worker->trim_at <= worker->now;
     return has_items || worker->close || (is_ripe && worker->retry_at <= worker->now);
 }
@@ -320,6 +328,9 @@ write_turn(struct lw_spool_worker *worker)
     }
     if (!lw_list_is_empty(&store->dirty_positions) && worker->lazy_at == LW_NEVER) {
         worker->lazy_at = worker->now + LAZY_MS * LW_MS;
+    }
+    if (store->judged_count > 0 && worker->settle_at == LW_NEVER) {
+        worker->settle_at = worker->now + SETTLE_MS * LW_MS;
     }
     if (!is_due(worker, has_items)) {
         return;
@@ -391,7 +402,8 @@ next_due(const struct lw_spool_worker *worker)
     uint64_t due = lw_spool_server_due(worker->server);
     due = store->has_retention ? earlier(due, worker->retention_at) : due;
     uint64_t writing = earlier(worker->lazy_at, worker->trim_at);
-    writing = store->judged_count > 0 ? worker->now : writing;
+    writing = earlier(writing, worker->settle_at);
+    writing = store->returned_count > 0 ? worker->now : writing;
     due = earlier(due, writing > worker->retry_at ? writing
                        : worker->retry_at > 0     ? worker->retry_at
                                                   : writing);
@@ -547,6 +559,7 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     worker->lazy_at = LW_NEVER;
     worker->trim_at = LW_NEVER;
+    worker->settle_at = LW_NEVER;
     worker->retry_ms = RETRY_MS;
     lw_mailbox_init(&worker->mailbox, worker->wake_fd);
     lw_list_init(&worker->batches);
@@ -589,11 +602,11 @@ lw_spool_worker_post(struct lw_spool_worker *worker, struct lw_spool_command *co
     lw_assert(is_posted);
 }
 
-void
+uint64_t
 lw_spool_worker_destroy(struct lw_spool_worker *worker)
 {
-    if (worker) {
-        (void)pthread_join(worker->thread, NULL);
-        destroy(worker);
-    }
+    (void)pthread_join(worker->thread, NULL);
+    uint64_t commits = worker->commits;
+    destroy(worker);
+    return commits;
 }

@@ -82,8 +82,8 @@ lw_spool_worker_create(const struct lw_spool_worker_options *options,
                        struct lw_spool_worker **ret_worker, struct lw_error *ret_error);
 /* Any command but CLOSE; loop thread. */
 void lw_spool_worker_post(struct lw_spool_worker *worker, struct lw_spool_command *command);
-/* After CLOSE came back: waits for the thread, which ends then. NULL is fine. */
-void lw_spool_worker_destroy(struct lw_spool_worker *worker);
+/* After CLOSE came back: waits for the thread, which ends then; returns its transactions. */
+uint64_t lw_spool_worker_destroy(struct lw_spool_worker *worker);
 void lw_spool_command_init(struct lw_spool_command *command, enum lw_spool_command_kind kind,
                            void (*on_return)(struct lw_letter *letter));
 
