@@ -54,7 +54,7 @@ if(LANEWAY_PULSAR)
 endif()
 
 # Tests that are worth a run under the thread sanitizer: several threads touch their subject.
-set(LW_TSAN_TESTS "^unit\\.(base\\.(mailbox|publish|loop|log|fault)|engines\\.|dispatcher\\.)|^mock\\.")
+set(LW_TSAN_TESTS "^unit\\.(base\\.(mailbox|publish|loop|log|fault)|engines\\.|dispatcher\\.|brokers\\.spool\\.)|^mock\\.")
 
 function(lw_set_test name label timeout_s)
     set(labels ${label})

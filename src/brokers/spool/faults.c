@@ -72,13 +72,13 @@ lw_spool_fault_foreign(const char *path, struct lw_error *ret_error)
     return LW_STATUS_SYSTEM;
 }
 
-/* The system's own error is lost behind SQLite's code, except of the last call. */
+/* Right behind the call that failed: the system's own reason may stand in errno only. */
 enum lw_status
 lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
                       struct lw_error *ret_error)
 {
     int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-    int system_error = db ? sqlite3_system_errno(db) : 0;
+    int system_error = db && sqlite3_system_errno(db) ? sqlite3_system_errno(db) : errno;
     const char *words = db ? sqlite3_errmsg(db) : "out of memory";
     bool is_io = code == SQLITE_IOERR;
     if (code == SQLITE_FULL || (is_io && (system_error == ENOSPC || system_error == EFBIG ||
@@ -96,13 +96,12 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
                             "no memory for the spool \"%s\"", path);
     }
     if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM) {
-        enum lw_status status = lw_spool_fault_path(path, system_error ? system_error : EACCES,
-                                                    ret_error);
-        return status;
+        return lw_spool_fault_path(path, system_error ? system_error : EACCES, ret_error);
     }
-    (void)lw_error_set(
-        ret_error, LW_STATUS_SYSTEM, "E0525", "cannot %s the spool \"%s\": %s%s%s", doing, path,
-        words, system_error ? ": " : "", system_error ? strerrordesc_np(system_error) : "");
+    (void)lw_error_set(ret_error, LW_STATUS_SYSTEM, "E0525",
+                       "cannot %s the spool \"%s\": %s%s%s", doing, path, words,
+                       is_io && system_error ? ": " : "",
+                       is_io && system_error ? strerrordesc_np(system_error) : "");
     lw_error_help(ret_error,
                   "look at the disk and the system's log; nothing that was confirmed "
                   "is lost, and writing is tried again");

@@ -4,6 +4,7 @@
  * all others run them. Numbers are bound by position; blobs by the caller. No statement scans: each
  * is a range or a point of a primary key or of the one index. One thread at a time.
  */
+#include <errno.h>
 #include <sqlite3.h>
 
 #include "base/assert.h"
@@ -101,6 +102,7 @@ lw_spool_run(struct lw_spool_store *store, enum lw_spool_statement which,
              const int64_t *numbers, int count)
 {
     struct sqlite3_stmt *statement = lw_spool_bind(store, which, numbers, count);
+    errno = 0; /* a failed COMMIT tells the system's reason by it alone */
     bool is_done = sqlite3_step(statement) == SQLITE_DONE;
     if (!is_done) {
         (void)lw_spool_fail(store, "write");

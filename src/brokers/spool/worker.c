@@ -251,7 +251,7 @@ write_all(struct lw_spool_worker *worker, bool has_items)
                    lw_spool_settle_write(store) && trim(worker) && lw_spool_log_write(store);
     if (is_good && !lw_spool_commit(store)) {
         is_good = false;
-        worker->is_unknown = true;
+        worker->is_unknown = store->error.status != LW_STATUS_UNAVAILABLE; /* it had no room */
     }
     if (!is_good) {
         lw_spool_rollback(store);
