@@ -3,6 +3,7 @@
  * Handlers behind HTTP: the address and the headers, with the place of a mistake in them, and
  * what does not go together. Relative paths begin at the file that names them.
  */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -137,8 +138,7 @@ place_token(struct lw_config_build *build, struct lw_config_handler *handler)
     size_t size = path ? strlen(path) : 0;
     char *placed = path ? lw_config_arena_array(build->arena, size + 6, 1) : NULL;
     if (placed) {
-        memcpy(placed, "file:", 5);
-        memcpy(placed + 5, path, size);
+        (void)snprintf(placed, size + 6, "file:%s", path);
     }
     handler->http.token = placed ? placed : token;
 }

@@ -540,8 +540,8 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
         return status;
     }
     if (run.engine == LW_ENGINE_HTTP) {
-        return lw_registry_http(dispatcher, request->name, &run, slots_of(dispatcher, &run),
-                                ret_engine, ret_error);
+        return lw_registry_http(dispatcher, request, slots_of(dispatcher, &run), ret_engine,
+                                ret_error);
     }
     status = create(dispatcher, request, &run, ret_engine);
     if (status != LW_STATUS_OK) {

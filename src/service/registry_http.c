@@ -9,17 +9,18 @@
 #include "engines/programs/answer.h"
 
 enum lw_status
-lw_registry_http(struct lw_dispatcher *dispatcher, const char *name,
-                 const struct lw_subscription_options *options, uint32_t slots,
-                 struct lw_engine **ret_engine, struct lw_error *ret_error)
+lw_registry_http(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
+                 uint32_t slots, struct lw_engine **ret_engine, struct lw_error *ret_error)
 {
+    const struct lw_subscription_options *options = request->options;
     struct lw_http_engine_options run = {
+        .name = request->name,
         .http = options->http,
         .pipeline = options->pipeline,
         .connections = options->http->connections ? options->http->connections : slots,
         .timeout_ms = options->timeout_ms,
         .read = lw_programs_answer_take,
     };
-    return lw_http_engine_create(dispatcher->host, &dispatcher->completions, name, &run,
-                                 ret_engine, ret_error);
+    return lw_http_engine_create(dispatcher->host, &dispatcher->completions, &run, ret_engine,
+                                 ret_error);
 }

@@ -127,14 +127,15 @@ http_create(struct world *world, const struct lw_http_options *options, uint32_t
 {
     struct lw_error error = { .message = "" };
     struct lw_http_engine_options run = {
+        .name = "obey",
         .http = options,
         .pipeline = "orders",
         .connections = connections,
         .timeout_ms = timeout_ms,
         .read = lw_programs_answer_take,
     };
-    if (lw_http_engine_create(world->host, &world->completions, "obey", &run, &world->engine,
-                              &error) != LW_STATUS_OK) {
+    if (lw_http_engine_create(world->host, &world->completions, &run, &world->engine, &error) !=
+        LW_STATUS_OK) {
         fail_msg("%s", error.message);
     }
     assert_int_equal(world->engine->ops->start(world->engine, &error), LW_STATUS_OK);

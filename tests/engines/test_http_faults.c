@@ -429,8 +429,10 @@ what_cannot_be_used_is_refused_at_its_making(void **state)
     options[2].token = "file:/nowhere/token";
     struct world *world = world_create();
     for (size_t i = 0; i < 3; i++) {
-        struct lw_http_engine_options run = { .http = &options[i], .connections = 1 };
-        assert_int_equal(lw_http_engine_create(world->host, &world->completions, "h", &run,
+        struct lw_http_engine_options run = { .name = "h",
+                                              .http = &options[i],
+                                              .connections = 1 };
+        assert_int_equal(lw_http_engine_create(world->host, &world->completions, &run,
                                                &world->engine, &error),
                          LW_STATUS_CONFIG);
         assert_string_equal(error.code, codes[i]);

@@ -19,12 +19,13 @@ static enum lw_status
 create(struct world *world, const struct lw_http_options *options)
 {
     struct lw_error error;
-    struct lw_http_engine_options run = { .http = options,
+    struct lw_http_engine_options run = { .name = "obey",
+                                          .http = options,
                                           .pipeline = "orders",
                                           .connections = 2,
                                           .timeout_ms = 30000,
                                           .read = lw_programs_answer_take };
-    return lw_http_engine_create(world->host, &world->completions, "obey", &run, &world->engine,
+    return lw_http_engine_create(world->host, &world->completions, &run, &world->engine,
                                  &error);
 }
 

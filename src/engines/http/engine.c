@@ -196,10 +196,10 @@ make_transfers(struct lw_http *http)
 
 enum lw_status
 lw_http_engine_create(struct lw_host *host, struct lw_completions *completions,
-                      const char *name, const struct lw_http_engine_options *options,
+                      const struct lw_http_engine_options *options,
                       struct lw_engine **ret_engine, struct lw_error *ret_error)
 {
-    enum lw_status status = check(name, options->http, ret_error);
+    enum lw_status status = check(options->name, options->http, ret_error);
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -208,7 +208,7 @@ lw_http_engine_create(struct lw_host *host, struct lw_completions *completions,
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     }
     init(http, host, completions);
-    bool is_copied = lw_http_settings_copy(http, name, options);
+    bool is_copied = lw_http_settings_copy(http, options);
     http->engine.name = http->name;
     if (!make_transfers(http) || !is_copied) {
         status = lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");

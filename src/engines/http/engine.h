@@ -14,6 +14,7 @@
 #include "engines/http/answer.h"
 
 struct lw_http_engine_options {
+    const char *name; /* the handler's */
     const struct lw_http_options *http;
     const char *pipeline; /* for messages to people; NULL: several */
     uint32_t connections; /* requests at once, at least 1 */
@@ -22,12 +23,11 @@ struct lw_http_engine_options {
 };
 
 /*
- * Everything is copied. `name` is the handler's. CONFIG with an error when the address, a header
+ * Everything is copied. CONFIG with an error when the address, a header
  * or the token cannot be used. The engine is destroyed through its table.
  */
-enum lw_status
-lw_http_engine_create(struct lw_host *host, struct lw_completions *completions,
-                      const char *name, const struct lw_http_engine_options *options,
-                      struct lw_engine **ret_engine, struct lw_error *ret_error);
+enum lw_status lw_http_engine_create(struct lw_host *host, struct lw_completions *completions,
+                                     const struct lw_http_engine_options *options,
+                                     struct lw_engine **ret_engine, struct lw_error *ret_error);
 
 #endif

@@ -107,8 +107,7 @@ lw_http_of(struct lw_engine *engine)
 }
 
 /* -- settings.c -- */
-bool lw_http_settings_copy(struct lw_http *http, const char *name,
-                           const struct lw_http_engine_options *options);
+bool lw_http_settings_copy(struct lw_http *http, const struct lw_http_engine_options *options);
 void lw_http_settings_free(struct lw_http *http);
 
 /* -- multi.c -- */

@@ -84,8 +84,7 @@ write_lines(struct lw_http *http, const struct lw_http_options *options)
 }
 
 bool
-lw_http_settings_copy(struct lw_http *http, const char *name,
-                      const struct lw_http_engine_options *options)
+lw_http_settings_copy(struct lw_http *http, const struct lw_http_engine_options *options)
 {
     http->options = *options->http;
     http->options.headers = NULL;
@@ -95,7 +94,7 @@ lw_http_settings_copy(struct lw_http *http, const char *name,
     http->timeout_ms = options->timeout_ms;
     http->read = options->read;
     lw_text_init(&http->fixed_text);
-    http->name = lw_copy_text(name);
+    http->name = lw_copy_text(options->name);
     http->pipeline = lw_copy_text(options->pipeline);
     http->content_type = lw_copy_text(find_content_type(options->http));
     bool has_all = copy_texts(http) && http->name && http->content_type &&

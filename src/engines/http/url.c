@@ -12,13 +12,11 @@
 
 enum { URL_BYTES_MAX = 8000, PORT_MAX = 65535 };
 
-static bool
-fail(const char *url, const char *at, size_t *ret_at, char *why, size_t size, const char *text)
-{
-    *ret_at = (size_t)(at - url);
-    (void)snprintf(why, size, "%s", text);
-    return false;
-}
+/* A place in an address, and what is wrong there; no text: nothing. */
+struct fault {
+    const char *at;
+    const char *text;
+};
 
 static const char *
 find_bad_byte(const char *url)
@@ -72,41 +70,51 @@ is_port(const char *at, const char *end)
     return digits > 0 && port > 0 && port <= PORT_MAX;
 }
 
-bool
-lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size)
+static struct fault
+find_fault(const char *url)
 {
     const char *bad = find_bad_byte(url);
     bool is_plain = strncasecmp(url, "http://", 7) == 0;
     if (!is_plain && strncasecmp(url, "https://", 8) != 0) {
-        return fail(url, url, ret_at, why, size, "it begins with neither http:// nor https://");
+        return (struct fault){ url, "it begins with neither http:// nor https://" };
     }
-    if (bad || strlen(url) > URL_BYTES_MAX) {
-        return fail(url, bad ? bad : url, ret_at, why, size,
-                    bad ? "it holds a blank or another byte that must be percent-encoded"
-                        : "it is longer than 8,000 bytes");
+    if (bad) {
+        return (struct fault){
+            bad, "it holds a blank or another byte that must be percent-encoded"
+        };
     }
     const char *host = url + (is_plain ? 7 : 8);
     const char *end = host + strcspn(host, "/?#");
-    const char *at_sign = memchr(host, '@', (size_t)(end - host));
-    if (at_sign) {
-        return fail(url, host, ret_at, why, size,
-                    "credentials do not belong into an address; use auth.token or headers");
+    if (memchr(host, '@', (size_t)(end - host))) {
+        return (struct fault){
+            host, "credentials do not belong into an address; use auth.token or headers"
+        };
     }
     if (host == end || *host == ':') {
-        return fail(url, host, ret_at, why, size, "it has no host");
+        return (struct fault){ host, "it has no host" };
     }
     const char *after = skip_host(host, end, &bad);
     if (!after) {
-        return fail(url, bad, ret_at, why, size, "the name of its host ends here");
+        return (struct fault){ bad, "the name of its host ends here" };
     }
     if (after < end && (*after != ':' || !is_port(after + 1, end))) {
-        return fail(url, after + 1, ret_at, why, size, "its port is no number from 1 to 65535");
+        return (struct fault){ after + 1, "its port is no number from 1 to 65535" };
     }
     const char *fragment = strchr(end, '#');
-    if (fragment) {
-        return fail(url, fragment, ret_at, why, size, "a part behind # is never sent");
+    return (struct fault){ fragment, fragment ? "a part behind # is never sent" : NULL };
+}
+
+bool
+lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size)
+{
+    struct fault fault = strlen(url) > URL_BYTES_MAX
+                             ? (struct fault){ url, "it is longer than 8,000 bytes" }
+                             : find_fault(url);
+    if (fault.text) {
+        *ret_at = (size_t)(fault.at - url);
+        (void)snprintf(why, size, "%s", fault.text);
     }
-    return true;
+    return fault.text == NULL;
 }
 
 static bool
