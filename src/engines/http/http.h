@@ -80,8 +80,8 @@ struct lw_http {
     uint32_t failures; /* in a row */
     bool has_answered; /* in HTTP, ever */
     bool is_stopping;
-    bool is_memory_short;
     uint64_t paused_until; /* Retry-After; 0 none */
+    bool is_memory_short;
     struct lw_timer circuit_timer;
     struct lw_timer pause_timer;
     struct lw_timer memory_timer;
