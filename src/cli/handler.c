@@ -16,7 +16,7 @@ enum { FLAG_PROTOCOL = LW_FLAG_OWN, FLAG_TIMEOUT, FLAG_VALUE, FLAG_NAME, FLAG_ST
 enum { VALUE_BYTES_MAX = 8 * 1024 * 1024 };
 
 const struct lw_flag lw_handler_flags[] = {
-    { FLAG_PROTOCOL, "protocol", "NAME", "how it is spoken to: lines" },
+    { FLAG_PROTOCOL, "protocol", "NAME", "how it is spoken to: lines (default) or frames" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long an answer may take (5s)" },
     { FLAG_VALUE, "value", "TEXT",
       "a value that it must say ok to; @FILE reads it from a file" },
@@ -35,6 +35,7 @@ struct job {
     bool is_strict;
     const char *value;
     struct lw_text value_text;
+    char protocol[40];        /* LANEWAY_PROTOCOL=... */
     struct lw_text name_text; /* a variable of its environment */
 };
 
@@ -90,12 +91,19 @@ run_check(struct job *job)
 /* -- Flags ------------------------------------------------------------------------------------- */
 
 static bool
-set_protocol(struct lw_cli *cli)
+set_protocol(struct job *job)
 {
-    if (strcmp(cli->value, "lines") == 0) {
-        return true;
+    struct lw_cli *cli = job->check.cli;
+    static const struct lw_programs_protocol *const protocols[] = { &lw_programs_lines,
+                                                                    &lw_programs_frames };
+    for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++) {
+        if (strcmp(cli->value, protocols[i]->name) == 0) {
+            job->check.protocol = protocols[i];
+            return true;
+        }
     }
-    cli->exit_code = lw_cli_usage(cli, "--protocol \"%s\" is none of lines", cli->value);
+    cli->exit_code = lw_cli_usage(cli, "--protocol \"%s\" is none of lines, frames",
+                                  cli->value);
     return false;
 }
 
@@ -127,7 +135,7 @@ read_flags(struct job *job)
         } else if (id == FLAG_NAME) {
             job->check.name = cli->value;
         } else if (id == FLAG_PROTOCOL) {
-            is_right = set_protocol(cli);
+            is_right = set_protocol(job);
         } else if (id == FLAG_TIMEOUT) {
             is_right = set_timeout(job);
         }
@@ -198,10 +206,13 @@ read_words(struct job *job)
 static bool
 set_environment(struct job *job)
 {
-    static const char *environment[] = { "LANEWAY_PROTOCOL=lines", "LANEWAY_FD=3",
-                                         "LANEWAY_SERVICE=check", NULL, NULL };
+    static const char *environment[] = { "LANEWAY_FD=3", "LANEWAY_SERVICE=check", NULL, NULL,
+                                         NULL };
+    (void)snprintf(job->protocol, sizeof job->protocol, "LANEWAY_PROTOCOL=%s",
+                   job->check.protocol->name);
     lw_text_append(&job->name_text, "LANEWAY_HANDLER=");
     lw_text_append(&job->name_text, job->check.name);
+    environment[2] = job->protocol;
     environment[3] = job->name_text.data;
     job->check.command.environment = environment;
     return !job->name_text.is_failed;
@@ -211,7 +222,10 @@ int
 lw_command_handler(struct lw_cli *cli)
 {
     unsigned rows = 0;
-    struct job job = { .check = { .cli = cli, .timeout_ms = 5000, .name = "check" } };
+    struct job job = { .check = { .cli = cli,
+                                  .timeout_ms = 5000,
+                                  .name = "check",
+                                  .protocol = &lw_programs_lines } };
     job.check.command.has_answers = true;
     job.check.command.has_pidfd = lw_programs_process_has_pidfd();
     lw_text_init(&job.value_text);

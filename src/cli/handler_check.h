@@ -35,6 +35,7 @@ struct lw_finding {
 struct lw_check {
     struct lw_cli *cli;
     struct lw_programs_command command;
+    const struct lw_programs_protocol *protocol;
     const char *name; /* of the handler, as the hello has it */
     int64_t timeout_ms;
     struct lw_bytes value; /* --value: what it must say ok to; null: not given */
@@ -71,6 +72,7 @@ void lw_check_end(struct lw_check *check);
 /* A message on its way, and what came of it. */
 struct lw_asked {
     const struct lw_sample *sample;
+    struct lw_delivery *delivery;
     int64_t wanted_id; /* 0: the next one */
     int64_t id;
     enum lw_verdict verdict;

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "cli/handler_check.h"
-#include "engines/programs/request.h"
 
 #define AFTERWARDS (2000 * LW_MS) /* for what comes when its input has ended */
 
@@ -24,6 +23,10 @@ static const char *const help_line_end =
 static const char *const help_ready = "answer the first line, {\"hello\":{...}}, with "
                                       "{\"ready\":{\"protocol\":1}} on a line of its "
                                       "own, before anything else";
+static const char *const help_lengths =
+    "four bytes with the length of the header, highest byte first, then the header in JSON, "
+    "then the "
+    "bytes that its reply_len names, no more and no fewer; flush after each frame";
 static const char *const help_json = "write answers by a JSON library, as objects on one line "
                                      "each, with nothing else on the line; "
                                      "one thread at a time";
@@ -166,7 +169,12 @@ blame_silence(struct lw_check *check, const char *what,
     check->is_late = false;
     bool is_written = lw_talk_is_written(talk);
     lw_text_from_duration_ms(check->timeout_ms, timeout, sizeof timeout);
-    if (unended > 0) {
+    if (unended > 0 && check->protocol == &lw_programs_frames) {
+        lw_check_fault(
+            check, help_lengths,
+            "%s did not come within %s, but %zu bytes of a frame that is not whole did", what,
+            timeout, unended);
+    } else if (unended > 0) {
         lw_check_fault(check, help_line_end,
                        "%s did not come within %s, but %zu bytes without the end of a line did",
                        what, timeout, unended);
@@ -240,7 +248,7 @@ help_of_spawn(const struct lw_check *check, int failed)
 static bool
 open_talk(struct lw_check *check)
 {
-    int failed = lw_talk_open(&check->talk, &check->command);
+    int failed = lw_talk_open(&check->talk, &check->command, check->protocol);
     if (failed) {
         lw_check_fault(check, help_of_spawn(check, failed), "it cannot be run: %s",
                        strerrordesc_np(failed));
@@ -253,14 +261,9 @@ open_talk(struct lw_check *check)
 static bool
 say_hello(struct lw_check *check)
 {
-    struct lw_text text;
-    lw_text_init(&text);
-    lw_programs_request_hello(&text, "check", check->name, LW_CHECK_WINDOW);
-    bool is_said = !text.is_failed &&
-                   lw_talk_say(&check->talk, (struct lw_bytes){ text.data, text.size });
-    lw_text_copy(check->finding.sent, sizeof check->finding.sent, text.data ? text.data : "");
-    check->finding.sent[strcspn(check->finding.sent, "\n")] = '\0';
-    lw_text_deinit(&text);
+    const struct lw_programs_hello hello = { "check", check->name, LW_CHECK_WINDOW };
+    bool is_said = lw_talk_greet(&check->talk, &hello);
+    lw_text_copy(check->finding.sent, sizeof check->finding.sent, check->talk.sent);
     return is_said;
 }
 
@@ -296,7 +299,8 @@ lw_check_start(struct lw_check *check)
     }
     enum lw_heard heard = lw_talk_hear(&check->talk, deadline_of(check));
     if (heard != LW_HEARD_ANSWER) {
-        blame(check, heard, "ready", "before it said ready", help_ready);
+        blame(check, heard, "ready", "before it said ready",
+              check->protocol->doubts_exits ? check->protocol->doubt : help_ready);
     }
     if (heard != LW_HEARD_ANSWER || !is_welcome(check)) {
         lw_check_end(check);
@@ -311,60 +315,30 @@ lw_check_start(struct lw_check *check)
 
 /* -- Asking ------------------------------------------------------------------------------------ */
 
-/* Puts fields behind the others that a later version may have. */
-static void
-add_words(struct lw_text *line)
-{
-    line->size -= strlen("}\n");
-    lw_text_append(line,
-                   ",\"x-later\":{\"list\":[1,null,{\"deep\":true}]},\"x-flag\":false}\n");
-}
-
-/* The beginning and the end: what matters of a message is often its value, which comes last. */
-static void
-show_sent(struct lw_check *check, const struct lw_text *line)
-{
-    enum { HEAD = 72 };
-    static const char gap[] = " ... ";
-    char *sent = check->finding.sent;
-    size_t room = sizeof check->finding.sent - 1;
-    size_t size = line->size - 1; /* without its end */
-    size_t tail = room - HEAD - (sizeof gap - 1);
-    const char *end = line->data + size - tail;
-    if (size <= room) {
-        lw_text_copy(sent, size + 1, line->data);
-        return;
-    }
-    while (((unsigned char)*end & 0xC0) == 0x80) {
-        end++; /* whole characters only */
-        tail--;
-    }
-    memcpy(sent, line->data, HEAD);
-    memcpy(sent + HEAD, gap, sizeof gap - 1);
-    memcpy(sent + HEAD + sizeof gap - 1, end, tail);
-    sent[HEAD + sizeof gap - 1 + tail] = '\0';
-}
-
 static bool
 write_one(struct lw_check *check, struct lw_asked *asked)
 {
-    struct lw_text line;
-    struct lw_delivery *delivery = lw_samples_take(check->samples, asked->sample);
+    asked->delivery = lw_samples_take(check->samples, asked->sample);
     asked->id = asked->wanted_id ? asked->wanted_id : ++check->next_id;
     asked->is_answered = false;
-    lw_text_init(&line);
-    bool is_written = delivery &&
-                      lw_programs_request_write(&line, asked->id, delivery, check->timeout_ms);
-    lw_samples_drop(delivery);
-    if (is_written && asked->sample->has_more_words) {
-        add_words(&line);
-    }
-    if (is_written && !line.is_failed) {
-        show_sent(check, &line);
-        is_written = lw_talk_say(&check->talk, (struct lw_bytes){ line.data, line.size });
-    }
-    lw_text_deinit(&line);
+    bool is_written = asked->delivery &&
+                      lw_talk_ask(&check->talk, asked->id, asked->delivery, check->timeout_ms,
+                                  asked->sample->has_more_words);
+    lw_text_copy(check->finding.sent, sizeof check->finding.sent, check->talk.sent);
     return is_written;
+}
+
+/* After the answers, or when there will be none. */
+static void
+give_back(struct lw_check *check, struct lw_asked *asked, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (asked[i].delivery && check->has_talk) {
+            lw_talk_forget(&check->talk, asked[i].delivery);
+        }
+        lw_samples_drop(asked[i].delivery);
+        asked[i].delivery = NULL;
+    }
 }
 
 bool
@@ -373,6 +347,8 @@ lw_check_hand_over(struct lw_check *check, struct lw_asked *asked, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!write_one(check, &asked[i])) {
             lw_check_fault(check, "", "there is no memory for the message");
+            lw_check_end(check);
+            give_back(check, asked, count);
             return false;
         }
     }
@@ -394,10 +370,7 @@ find(struct lw_asked *asked, size_t count, int64_t id)
 static bool
 take_answer(struct lw_check *check, struct lw_asked *one)
 {
-    struct lw_delivery *delivery = lw_samples_take(check->samples, one->sample);
-    if (!delivery) {
-        return false;
-    }
+    struct lw_delivery *delivery = one->delivery;
     one->is_answered = true;
     check->answered++;
     one->verdict = lw_programs_answer_apply(&check->talk.answer, delivery);
@@ -410,7 +383,6 @@ take_answer(struct lw_check *check, struct lw_asked *one)
                        "its answer cannot be used: %s", reason + sizeof refused - 1);
     }
     check->has_said_ok = check->has_said_ok || (is_usable && one->verdict == LW_OK);
-    lw_samples_drop(delivery);
     return is_usable;
 }
 
@@ -457,8 +429,8 @@ is_retirement(const struct lw_check *check, const struct lw_asked *asked, size_t
            count_open(asked, count) == count && !check->talk.is_input_closed;
 }
 
-bool
-lw_check_collect(struct lw_check *check, struct lw_asked *asked, size_t count, const char *hint)
+static bool
+collect(struct lw_check *check, struct lw_asked *asked, size_t count, const char *hint)
 {
     size_t open = 0;
     char what[64] = "the answer";
@@ -477,6 +449,14 @@ lw_check_collect(struct lw_check *check, struct lw_asked *asked, size_t count, c
         }
     }
     return true;
+}
+
+bool
+lw_check_collect(struct lw_check *check, struct lw_asked *asked, size_t count, const char *hint)
+{
+    bool is_answered = collect(check, asked, count, hint);
+    give_back(check, asked, count);
+    return is_answered;
 }
 
 bool

@@ -2,7 +2,7 @@
 /*
  * One turn: wait for any of its descriptors, write what it takes, read what is there. Lines are
  * looked at only when somebody asks for an answer, so that what was written before the end of a
- * process is heard before its end. Invariant: written <= input.size.
+ * process is heard before its end.
  */
 #include "cli/handler_talk.h"
 
@@ -18,7 +18,12 @@
 #include "base/clock.h"
 #include "base/timers.h"
 
-enum { LINE_BYTES_MAX = 16 * 1024 * 1024, TEXT_BYTES_MAX = 8 * 1024, LOOK_MS = 20 };
+enum {
+    LINE_BYTES_MAX = 16 * 1024 * 1024,
+    TEXT_BYTES_MAX = 8 * 1024,
+    LOOK_MS = 20,
+    FRAME_LENGTH_BYTES = 4
+};
 #define MUTE_AFTER (1000 * LW_MS) /* closed its output: a moment to end by itself */
 enum { FD_INPUT, FD_OUTPUT, FD_ANSWERS, FD_ERRORS, FD_EXIT, FD_COUNT };
 
@@ -70,52 +75,63 @@ on_stray(struct lw_talk *talk, struct lw_bytes line)
     }
 }
 
-/* True when the line is something for the one who asks. */
+/* True when it is something for the one who asks. */
 static bool
-is_answer(struct lw_talk *talk, struct lw_bytes line, bool on_answers)
+is_answer(struct lw_talk *talk, bool on_answers)
 {
-    lw_programs_answer_clear(&talk->answer);
-    lw_programs_answer_read(line, &talk->answer);
-    if (talk->answer.kind == LW_PROGRAMS_LINE_STRAY) {
-        on_stray(talk, line);
+    const struct lw_programs_answer *answer = &talk->answer;
+    if (answer->kind == LW_PROGRAMS_LINE_STRAY) {
+        on_stray(talk, answer->line);
         return false;
     }
-    if (talk->answer.kind == LW_PROGRAMS_LINE_LOG) {
+    if (answer->kind == LW_PROGRAMS_LINE_LOG) {
         talk->log_count++;
         return false;
     }
-    if (talk->answer.kind == LW_PROGRAMS_LINE_READY && !talk->has_said_ready) {
+    if (answer->kind == LW_PROGRAMS_LINE_READY && !talk->has_said_ready) {
         talk->has_said_ready = true;
         talk->uses_answers = on_answers;
         talk->stray_count = on_answers ? 0 : talk->stray_count; /* it keeps stdout for itself */
     }
-    show(line, talk->heard, sizeof talk->heard);
+    show(answer->line, talk->heard, sizeof talk->heard);
     return true;
 }
 
+/* True: talk->answer is filled, if only by why the rest cannot be understood. */
 static bool
-next_line(struct lw_programs_reader *reader, bool with_rest, struct lw_bytes *ret_line)
+next_unit(struct lw_talk *talk, struct lw_programs_reader *reader, bool is_ended)
 {
-    return lw_programs_reader_next(reader, ret_line) ||
-           (with_rest && lw_programs_reader_rest(reader, ret_line));
+    lw_programs_answer_clear(&talk->answer);
+    enum lw_programs_next next = talk->protocol->next(reader, &talk->answer);
+    if (next == LW_PROGRAMS_NEXT_NONE && is_ended) {
+        next = talk->protocol->rest(reader, &talk->answer);
+    }
+    if (next == LW_PROGRAMS_NEXT_BROKEN) {
+        talk->answer.kind = LW_PROGRAMS_LINE_BROKEN;
+        talk->answer.root = NULL;
+        talk->answer.line = (struct lw_bytes){ NULL, 0 };
+        lw_programs_reader_deinit(reader);
+    }
+    return next != LW_PROGRAMS_NEXT_NONE;
 }
 
 /* Before `ready` both channels may be the one; after it the other is text. */
 static bool
 next_answer(struct lw_talk *talk)
 {
-    struct lw_bytes line;
     hear_errors(talk, talk->is_errors_ended);
-    while (next_line(&talk->answers, talk->is_answers_ended, &line)) {
-        if ((!talk->has_said_ready || talk->uses_answers) && is_answer(talk, line, true)) {
+    while (next_unit(talk, &talk->answers, talk->is_answers_ended)) {
+        if ((!talk->has_said_ready || talk->uses_answers) && is_answer(talk, true)) {
             return true;
         }
     }
-    while (next_line(&talk->output, talk->is_output_ended, &line)) {
-        if (talk->has_said_ready && talk->uses_answers) {
-            continue;
-        }
-        if (is_answer(talk, line, false)) {
+    if (talk->has_said_ready && talk->uses_answers) {
+        talk->output.begin = talk->output.end; /* whatever it likes */
+        talk->output.scanned = talk->output.end;
+        return false;
+    }
+    while (next_unit(talk, &talk->output, talk->is_output_ended)) {
+        if (is_answer(talk, false)) {
             return true;
         }
     }
@@ -222,26 +238,27 @@ close_input(struct lw_talk *talk)
 static void
 flush(struct lw_talk *talk)
 {
-    while (talk->process.input >= 0 && talk->written < talk->input.size) {
-        ssize_t sent = write(talk->process.input, talk->input.data + talk->written,
-                             talk->input.size - talk->written);
-        if (sent < 0 && errno == EAGAIN) {
-            return;
-        }
-        if (sent < 0 && errno != EINTR) {
+    if (talk->process.input < 0) {
+        return;
+    }
+    switch (lw_programs_sender_flush(&talk->sender, talk->process.input)) {
+    case LW_PROGRAMS_SENT_SOME:
+        return;
+    case LW_PROGRAMS_SENT_ALL:
+        if (talk->is_input_closed) {
             close_input(talk);
         }
-        talk->written += sent > 0 ? (size_t)sent : 0;
-    }
-    if (talk->is_input_closed) {
+        return;
+    case LW_PROGRAMS_SENT_CLOSED:
         close_input(talk);
+        return;
     }
 }
 
 bool
 lw_talk_is_written(const struct lw_talk *talk)
 {
-    return talk->written == talk->input.size;
+    return !lw_programs_sender_has_more(&talk->sender);
 }
 
 static void
@@ -266,7 +283,7 @@ static bool
 turn(struct lw_talk *talk, uint64_t deadline)
 {
     const struct lw_programs_process *process = &talk->process;
-    bool has_more = process->input >= 0 && talk->written < talk->input.size;
+    bool has_more = process->input >= 0 && lw_programs_sender_has_more(&talk->sender);
     struct pollfd items[FD_COUNT] = {
         [FD_INPUT] = { .fd = has_more ? process->input : -1, .events = POLLOUT },
         [FD_OUTPUT] = { .fd = talk->is_output_ended ? -1 : process->output, .events = POLLIN },
@@ -333,34 +350,125 @@ lw_talk_wait_end(struct lw_talk *talk, uint64_t deadline)
 /* -- Beginning and end ------------------------------------------------------------------------ */
 
 int
-lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command)
+lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command,
+             const struct lw_programs_protocol *protocol)
 {
-    *talk = (struct lw_talk){ .is_open = false };
-    lw_text_init(&talk->input);
+    *talk = (struct lw_talk){ .protocol = protocol };
     int failed = lw_programs_process_spawn(command, &talk->process);
     if (failed) {
         return failed;
     }
     talk->is_open = true;
+    lw_programs_sender_init(&talk->sender);
     lw_programs_reader_init(&talk->output, LINE_BYTES_MAX, false);
     lw_programs_reader_init(&talk->answers, LINE_BYTES_MAX, false);
     lw_programs_reader_init(&talk->errors, TEXT_BYTES_MAX, true);
     return 0;
 }
 
-bool
-lw_talk_say(struct lw_talk *talk, struct lw_bytes bytes)
+/* -- Saying ------------------------------------------------------------------------------------ */
+
+/* Where the JSON of what was appended begins, and its size without the newline. */
+static struct lw_bytes
+json_of(const struct lw_talk *talk, size_t before)
 {
-    if (lw_talk_is_written(talk)) {
-        lw_text_clear(&talk->input);
-        talk->written = 0;
+    const char *data = talk->sender.text.data + before;
+    size_t size = talk->sender.text.size - before;
+    const unsigned char *length = (const unsigned char *)data;
+    if (talk->protocol == &lw_programs_frames) {
+        size = (size_t)length[1] << 16 | (size_t)length[2] << 8 | length[3];
+        data += FRAME_LENGTH_BYTES;
     }
-    lw_text_append_bytes(&talk->input, bytes.data, bytes.size);
-    if (talk->input.is_failed) {
+    return (struct lw_bytes){ data, size > 0 && data[size - 1] == '\n' ? size - 1 : size };
+}
+
+/* Puts fields behind the others of the JSON that a later version may have. */
+static void
+add_words(struct lw_talk *talk, size_t before)
+{
+    static const char words[] =
+        ",\"x-later\":{\"list\":[1,null,{\"deep\":true}]},\"x-flag\":false";
+    enum { ADDED = sizeof words - 1 };
+    struct lw_text *text = &talk->sender.text;
+    struct lw_bytes json = json_of(talk, before);
+    size_t at = (size_t)((const char *)json.data - text->data) + json.size - 1;
+    size_t rest = text->size - at;
+    lw_text_append(text, words); /* makes room */
+    if (text->is_failed) {
+        return;
+    }
+    memmove(text->data + at + ADDED, text->data + at, rest);
+    memcpy(text->data + at, words, ADDED);
+    if (talk->protocol == &lw_programs_frames) {
+        size_t size = json.size + 1 + ADDED;
+        for (size_t i = 0; i < FRAME_LENGTH_BYTES; i++) {
+            text->data[before + i] = (char)(unsigned char)(size >> (24 - 8 * i));
+        }
+    }
+}
+
+/* The beginning and the end: what matters of a message is often its value, which comes last. */
+static void
+show_sent(struct lw_talk *talk, struct lw_bytes json)
+{
+    enum { HEAD = 72 };
+    static const char gap[] = " ... ";
+    char *out = talk->sent;
+    size_t room = sizeof talk->sent - 1;
+    size_t tail = room - HEAD - (sizeof gap - 1);
+    if (json.size <= room) {
+        lw_text_copy(out, json.size + 1, json.data);
+        return;
+    }
+    const char *end = (const char *)json.data + json.size - tail;
+    for (; ((unsigned char)*end & 0xC0) == 0x80; end++) {
+        tail--; /* whole characters only */
+    }
+    memcpy(out, json.data, HEAD);
+    memcpy(out + HEAD, gap, sizeof gap - 1);
+    memcpy(out + HEAD + sizeof gap - 1, end, tail);
+    out[HEAD + sizeof gap - 1 + tail] = '\0';
+}
+
+bool
+lw_talk_greet(struct lw_talk *talk, const struct lw_programs_hello *hello)
+{
+    talk->protocol->write_hello(&talk->sender.text, hello);
+    if (talk->sender.text.is_failed) {
         return false;
     }
+    show_sent(talk, json_of(talk, 0));
     flush(talk);
     return true;
+}
+
+bool
+lw_talk_ask(struct lw_talk *talk, int64_t id, const struct lw_delivery *delivery,
+            int64_t deadline_ms, bool has_more_words)
+{
+    (void)lw_programs_sender_place(&talk->sender);
+    size_t before = talk->sender.text.size;
+    if (!talk->protocol->write_request(&talk->sender, id, delivery, deadline_ms)) {
+        return false;
+    }
+    if (has_more_words) {
+        add_words(talk, before);
+    }
+    if (talk->sender.text.is_failed) {
+        return false;
+    }
+    show_sent(talk, json_of(talk, before));
+    flush(talk);
+    return true;
+}
+
+void
+lw_talk_forget(struct lw_talk *talk, const struct lw_delivery *delivery)
+{
+    if (!lw_programs_sender_keep(&talk->sender, &delivery->message.key) ||
+        !lw_programs_sender_keep(&talk->sender, &delivery->message.value)) {
+        lw_talk_close(talk);
+    }
 }
 
 void
@@ -397,5 +505,5 @@ lw_talk_deinit(struct lw_talk *talk)
     lw_programs_reader_deinit(&talk->output);
     lw_programs_reader_deinit(&talk->answers);
     lw_programs_reader_deinit(&talk->errors);
-    lw_text_deinit(&talk->input);
+    lw_programs_sender_deinit(&talk->sender);
 }

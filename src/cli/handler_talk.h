@@ -9,9 +9,8 @@
 #define LW_CLI_HANDLER_TALK_H
 
 #include "base/text.h"
-#include "engines/programs/answer.h"
 #include "engines/programs/process.h"
-#include "engines/programs/reader.h"
+#include "engines/programs/protocol.h"
 
 #define LW_TALK_LAST_LINES 4
 #define LW_TALK_SHOWN 240 /* bytes of a line that a report shows */
@@ -25,6 +24,7 @@ enum lw_heard {
 };
 
 struct lw_talk {
+    const struct lw_programs_protocol *protocol;
     struct lw_programs_process process;
     bool is_open; /* there is a process */
     bool has_ended;
@@ -39,8 +39,8 @@ struct lw_talk {
     struct lw_programs_reader output;
     struct lw_programs_reader answers;
     struct lw_programs_reader errors;
-    struct lw_text input; /* what is still to be written */
-    size_t written;
+    struct lw_programs_sender sender;
+    char sent[LW_TALK_SHOWN + 4]; /* the last line, or the header of the last frame */
     struct lw_programs_answer answer;
     char heard[LW_TALK_SHOWN + 4];                    /* the line of it */
     char last[LW_TALK_LAST_LINES][LW_TALK_SHOWN + 4]; /* of its standard error */
@@ -51,9 +51,18 @@ struct lw_talk {
 };
 
 /* 0, or the errno of why it cannot be run. */
-int lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command);
-/* Appends to what is written; false without memory. */
-bool lw_talk_say(struct lw_talk *talk, struct lw_bytes bytes);
+int lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command,
+                 const struct lw_programs_protocol *protocol);
+/* False without memory. */
+bool lw_talk_greet(struct lw_talk *talk, const struct lw_programs_hello *hello);
+/*
+ * Hands a message over; false without memory. The delivery stays until lw_talk_forget.
+ * has_more_words: with fields that this version does not know; for small messages only.
+ */
+bool lw_talk_ask(struct lw_talk *talk, int64_t id, const struct lw_delivery *delivery,
+                 int64_t deadline_ms, bool has_more_words);
+/* The delivery ends: what was not written of it is kept. */
+void lw_talk_forget(struct lw_talk *talk, const struct lw_delivery *delivery);
 /* No more is said: its input ends once all is written. */
 void lw_talk_finish(struct lw_talk *talk);
 /* True when all that was said has left our side. */
@@ -62,7 +71,7 @@ bool lw_talk_is_written(const struct lw_talk *talk);
 enum lw_heard lw_talk_hear(struct lw_talk *talk, uint64_t deadline);
 /* Waits for its end; false when it still runs at the deadline. Answers are thrown away. */
 bool lw_talk_wait_end(struct lw_talk *talk, uint64_t deadline);
-/* Bytes that it wrote without the end of a line. */
+/* Bytes that it wrote without the end of a line or frame. */
 size_t lw_talk_unended(const struct lw_talk *talk);
 /* Asks it to end. */
 void lw_talk_terminate(struct lw_talk *talk);

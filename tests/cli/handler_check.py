@@ -62,6 +62,19 @@ CASES = {
     "locks": (SLOW, 1, {"beside": ("failed", "it ended before it said ready: exit 1")}),
 }
 
+FRAMED = {
+    "good": (SLOW, 0, {}),
+    "prints": (SLOW, 0, {"stray": ("warning", "on standard output")}),
+    "silent": (SHORT, 1, {"start": ("failed", "ready did not come within 6s")}),
+    "lines-always": (SLOW, 1, {"start": ("failed", "")}),
+    "lowest-first": (SLOW, 1, {"start": ("failed", "lowest byte first")}),
+    "long-lengths": (SHORT, 1, {"message": ("failed", "bytes of a frame that is not whole")}),
+    "needs-value": (SLOW, 1, {"null-value": ("failed", "it ended before it answered: exit 1")}),
+    "short-ids": (SLOW, 1, {"large-id": ("failed", "which is not open")}),
+    "strict": (SLOW, 1, {"unknown": ("failed", "it ended before it answered: exit 1")}),
+    "lazy": (SLOW, 1, {"end": ("failed", "it ended before it answered: exit 0")}),
+}
+
 
 def fault(text):
     FAULTS.append(text)
@@ -72,10 +85,11 @@ def run(*words):
                           timeout=280, stdin=subprocess.DEVNULL)
 
 
-def try_case(how, folder):
-    options, code, wanted = CASES[how]
-    done = run("--json", *options, sys.executable, "-S", MANNERS, how, f"{folder}/{how}")
-    where = f"{how}: {done.stdout}{done.stderr}"
+def try_case(how, folder, cases, protocol):
+    options, code, wanted = cases[how]
+    done = run("--json", "--protocol", protocol, *options, sys.executable, "-S", MANNERS, how,
+               f"{folder}/{how}")
+    where = f"{protocol} {how}: {done.stdout}{done.stderr}"
     if done.returncode != code:
         return fault(f"exit {done.returncode}, not {code}: {where}")
     report = json.loads(done.stdout)
@@ -136,12 +150,13 @@ def try_words(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            jobs = [pool.submit(try_case, how, folder) for how in CASES]
+            jobs = [pool.submit(try_case, how, folder, CASES, "lines") for how in CASES]
+            jobs += [pool.submit(try_case, how, folder, FRAMED, "frames") for how in FRAMED]
             jobs += [pool.submit(try_examples), pool.submit(try_words, folder)]
             for job in jobs:
                 job.result()
     print("\n".join(FAULTS))
-    print(f"{len(CASES)} handlers, {len(FAULTS)} faults")
+    print(f"{len(CASES) + len(FRAMED)} handlers, {len(FAULTS)} faults")
     sys.exit(1 if FAULTS else 0)
 
 

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""manners.py HOW [FILE]: handlers for the test of `laneway handler check`, most with one fault."""
+"""manners.py HOW [FILE]: handlers for the test of `laneway handler check`, most with one fault.
+
+They speak the protocol that LANEWAY_PROTOCOL says, lines or frames.
+"""
 import fcntl
 import json
 import os
@@ -11,14 +14,23 @@ import time
 
 HOW = sys.argv[1]
 FILE = sys.argv[2] if len(sys.argv) > 2 else ""
+FRAMED = os.environ["LANEWAY_PROTOCOL"] == "frames" and HOW != "lines-always"
 OUT = os.fdopen(int(os.environ["LANEWAY_FD"]), "w") if HOW == "descriptor" else sys.stdout
 HELD = []
 LOCK = threading.Lock()
 
 
 def say(answer, flush=True):
+    text = json.dumps(answer)
     with LOCK:
-        print(json.dumps(answer), file=OUT, flush=flush)
+        if not FRAMED:
+            print(text, file=OUT, flush=flush)
+            return
+        order = "little" if HOW == "lowest-first" else "big"
+        size = len(text) + (5 if HOW == "long-lengths" and "id" in answer else 0)
+        OUT.buffer.write(size.to_bytes(4, order) + text.encode())
+        if flush:
+            OUT.buffer.flush()
 
 
 def begin():
@@ -98,11 +110,25 @@ def handle(message):
         os._exit(0)
 
 
+def read_frames():
+    """As lines, with the bytes behind the headers as text, or in base64."""
+    read = sys.stdin.buffer.read
+    while length := read(4):
+        message = json.loads(read(int.from_bytes(length, "big")))
+        for name in ("key", "value"):
+            if f"{name}_len" in message:
+                data = read(message[f"{name}_len"])
+                message[name] = data.decode(errors="replace")
+        yield json.dumps(message)
+
+
 def read_lines():
     """Lines; with a fault in how they are read."""
     if HOW == "short-lines":
         while line := sys.stdin.readline(65536):
             yield line
+    elif FRAMED:
+        yield from read_frames()
     elif HOW == "forgets":
         # Takes what is there for one line, as a program with a socket's habits.
         while data := os.read(0, 1 << 24):
