@@ -48,16 +48,18 @@ class App:
 
     @overload
     def handler(self, name: Optional[str] = None, *, threads: Union[int, bool] = 0,
-                retry_on: Exceptions = (),
+                batch: bool = False, retry_on: Exceptions = (),
                 dead_on: Exceptions = ()) -> Callable[[Function], Function]: ...
 
     def handler(self, name: Any = None, *, threads: Union[int, bool] = 0,
-                retry_on: Exceptions = (), dead_on: Exceptions = ()) -> Any:
+                batch: bool = False, retry_on: Exceptions = (),
+                dead_on: Exceptions = ()) -> Any:
         """Registers a function that takes a `Message`, under its name in the configuration.
 
         Without a name it serves whatever name the service asks for. A plain function runs one
         message after the other, or on `threads` threads (True: as many as the window); an `async`
-        one runs all messages of the window at once. Exceptions of `retry_on` and `dead_on` are
+        one runs all messages of the window at once. With `batch` it takes a list of messages and
+        returns nothing, or a list with a result for each. Exceptions of `retry_on` and `dead_on` are
         such verdicts; others are errors.
         """
         if callable(name):
@@ -69,7 +71,7 @@ class App:
             is_async = _is_async(function)
             if is_async and threads:
                 raise ValueError("an async handler runs on no threads")
-            self.handlers[name] = Handler(name, function, is_async,
+            self.handlers[name] = Handler(name, function, is_async, batch,
                                           -1 if threads is True else int(threads),
                                           _tuple(retry_on), _tuple(dead_on))
             return function
@@ -117,21 +119,24 @@ class App:
         assert source.codec is not None  # it has read the hello
         session = Session(source.codec, Writer(target_fd))
         session.handler = self.choose(str(hello.get("handler", "")))
+        session.has_batches = session.handler.is_batch or "batch" in hello
         self._session = session
         if self._logs and not logging.getLogger().handlers:
             logging.basicConfig(level=logging.INFO, format="%(message)s",
                                 handlers=[LogHandler(session)])
-        self._serve(session, source, requests, int(hello.get("window", 1)))
+        self._serve(session, source, requests, hello)
         session.writer.finish()
 
     def _serve(self, session: Session, source: Input, requests: List[Fields],
-               window: int) -> None:
-        handler = session.handler
+               hello: Fields) -> None:
+        handler, window = session.handler, int(hello.get("window", 1))
 
         def ready(is_concurrent: bool) -> None:
             fields: Fields = {"protocol": PROTOCOL}
             if is_concurrent:
                 fields["concurrent"] = True
+            if "batch" in hello:
+                fields["batch"] = True
             session.writer.now(session.codec.say({"ready": fields}))
 
         if handler.is_async:

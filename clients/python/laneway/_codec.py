@@ -8,7 +8,7 @@ requests that are whole. An answer is encoded when it is given, so that one that
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ._message import plain, split
 
@@ -18,6 +18,7 @@ _read = json.JSONDecoder().raw_decode
 
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 0xFFFFFF
+_CONTENTS = (("key", "key_len"), ("value", "value_len"))  # behind a header, in this order
 
 
 class ProtocolError(Exception):
@@ -38,9 +39,9 @@ class Answer:
         self.reply: Union[str, bytes, None] = None
         self.outputs: Optional[List[Fields]] = None
 
-    def header(self, number: int) -> Fields:
+    def header(self) -> Fields:
         """All of it but what the protocols write in different ways."""
-        header: Fields = {"id": number, "result": self.result}
+        header: Fields = {"result": self.result}
         if self.reason:
             header["reason"] = self.reason
         if self.delay is not None:
@@ -117,16 +118,25 @@ class Lines:
         """The second most frequent one."""
         return f'{{"id":{number},"result":"ok","reply":{_encode(reply)}}}\n'.encode()
 
-    @staticmethod
-    def answer(number: int, answer: Answer) -> bytes:
-        header = answer.header(number)
-        if answer.has_reply and answer.reply is None:
-            header["reply"] = None
-        elif answer.reply is not None:
-            _put(header, "reply", answer.reply)
-        if answer.outputs:
-            header["outputs"] = [_listed(output) for output in answer.outputs]
-        return (_encode(header) + "\n").encode()
+    @classmethod
+    def answer(cls, number: int, answer: Answer) -> bytes:
+        return cls.say({"id": number, **_written(answer)})
+
+    @classmethod
+    def results(cls, number: int, answers: Sequence[Answer]) -> bytes:
+        """One for each message of a batch."""
+        return cls.say({"id": number, "results": [_written(answer) for answer in answers]})
+
+
+def _written(answer: Answer) -> Fields:
+    header = answer.header()
+    if answer.has_reply and answer.reply is None:
+        header["reply"] = None
+    elif answer.reply is not None:
+        _put(header, "reply", answer.reply)
+    if answer.outputs:
+        header["outputs"] = [_listed(output) for output in answer.outputs]
+    return header
 
 
 def _listed(output: Fields) -> Fields:
@@ -182,16 +192,19 @@ class Frames:
                 self._need = end - at
                 return at
             fields = self._read_header(data[begin:end])
-            key_bytes, value_bytes = fields.get("key_len"), fields.get("value_len")
-            body, end = end, end + (key_bytes or 0) + (value_bytes or 0)
+            messages = fields.get("messages") or (fields,)
+            body = end
+            for message in messages:
+                end += (message.get("key_len") or 0) + (message.get("value_len") or 0)
             if end > held:
                 self._need = end - at
                 return at
-            if key_bytes is not None:
-                fields["key"] = data[body:body + key_bytes]
-                body += key_bytes
-            if value_bytes is not None:
-                fields["value"] = data[body:end]
+            for message in messages:
+                for name, length in _CONTENTS:
+                    size = message.get(length)
+                    if size is not None:
+                        message[name] = data[body:body + size]
+                        body += size
             requests.append(fields)
             at = end
 
@@ -221,15 +234,27 @@ class Frames:
 
     @staticmethod
     def answer(number: int, answer: Answer) -> bytes:
-        header = answer.header(number)
         parts: List[bytes] = []
-        if answer.has_reply and answer.reply is None:
-            header["reply"] = None
-        elif answer.reply is not None:
-            _measure(header, "reply", answer.reply, parts)
-        if answer.outputs:
-            header["outputs"] = [_measured(output, parts) for output in answer.outputs]
+        header = {"id": number, **_framed_answer(answer, parts)}
         return _framed(_encode(header).encode(), *parts)
+
+    @staticmethod
+    def results(number: int, answers: Sequence[Answer]) -> bytes:
+        """One for each message of a batch."""
+        parts: List[bytes] = []
+        header = {"id": number, "results": [_framed_answer(answer, parts) for answer in answers]}
+        return _framed(_encode(header).encode(), *parts)
+
+
+def _framed_answer(answer: Answer, parts: List[bytes]) -> Fields:
+    header = answer.header()
+    if answer.has_reply and answer.reply is None:
+        header["reply"] = None
+    elif answer.reply is not None:
+        _measure(header, "reply", answer.reply, parts)
+    if answer.outputs:
+        header["outputs"] = [_measured(output, parts) for output in answer.outputs]
+    return header
 
 
 def _framed(header: bytes, *parts: bytes) -> bytes:

@@ -18,7 +18,6 @@ import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from ._codec import Fields, ProtocolError
-from ._message import Message
 from ._session import Input, Session
 from ._writer import Guard
 
@@ -31,7 +30,8 @@ QUICK_SECONDS = 0.0002
 
 def serial(session: Session, source: Input, requests: List[Fields]) -> None:
     """One after the other, on this thread."""
-    writer, run = session.writer, session.run
+    writer = session.writer
+    run = session.run_batch if session.has_batches else session.run
     append, clock, guard = writer.queue.append, time.monotonic, Guard(writer)
     is_quick = False
     batch: Optional[List[Fields]] = requests
@@ -60,12 +60,13 @@ def threads(session: Session, source: Input, requests: List[Fields], count: int)
     """On `count` threads."""
     work: "queue.SimpleQueue[Optional[Fields]]" = queue.SimpleQueue()
     writer = session.writer
+    run = session.run_batch if session.has_batches else session.run
 
     def loop() -> None:
         fields = work.get()
         while fields is not None:
             try:
-                writer.queue.append(session.run(fields))
+                writer.queue.append(run(fields))
             except BaseException:  # sys.exit() in a handler ends the process, as it says
                 writer.finish()
                 _leave()
@@ -100,7 +101,7 @@ class Asynchronous:
     """All messages of the window at once, on one event loop."""
 
     def __init__(self, session: Session, source: Input) -> None:
-        self._session = session
+        self._run = session.run_batch_async if session.has_batches else session.run_async
         self._source = source
         self._writer = session.writer
         self._tasks: Dict[int, "asyncio.Task[None]"] = {}
@@ -158,13 +159,7 @@ class Asynchronous:
             self._tasks[fields["id"]] = create_task(self._one(fields))
 
     async def _one(self, fields: Fields) -> None:
-        session = self._session
-        message = Message(fields, session)
-        try:
-            answer = session.done(message, await session.handler.function(message))
-        except (Exception, asyncio.CancelledError) as why:  # the task is ours: it ends here
-            answer = session.failed(message, why)
-        message.is_answered = True
+        answer = await self._run(fields)
         del self._tasks[fields["id"]]
         self._writer.queue.append(answer)
         if not self._has_flush:

@@ -6,10 +6,11 @@ so that neither a print nor a child process can disturb the conversation.
 """
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
 
 from ._codec import Answer, Codec, Fields, Frames, Lines, ProtocolError
 from ._message import Message, plain
@@ -28,6 +29,7 @@ class Handler(NamedTuple):
     name: Optional[str]
     function: Callable[..., Any]
     is_async: bool
+    is_batch: bool
     threads: int
     retry_on: Tuple[Type[BaseException], ...]
     dead_on: Tuple[Type[BaseException], ...]
@@ -38,6 +40,7 @@ class Session:
         self.codec = codec
         self.writer = writer
         self.handler: Handler
+        self.has_batches = False
         self._ok = codec.ok
         self._ok_text = codec.ok_text
 
@@ -53,46 +56,145 @@ class Session:
                     return self._ok(fields["id"])
                 if type(reply) is str:
                     return self._ok_text(fields["id"], reply)
-            return self.done(message, reply)
+            answer = self.judge(message, reply)
         except Exception as why:
-            return self.failed(message, why)
+            answer = self.blame(why)
         finally:
             message.is_answered = True
+        return self.encode(fields["id"], answer)
 
-    def done(self, message: Message, reply: Any) -> bytes:
+    async def run_async(self, fields: Fields) -> bytes:
+        message = Message(fields, self)
+        try:
+            reply = await self.handler.function(message)
+            if reply is None and message.outputs is None:
+                return self._ok(fields["id"])
+            answer = self.judge(message, reply)
+        except (Exception, asyncio.CancelledError) as why:  # the task is ours: it ends here
+            answer = self.blame(why)
+        finally:
+            message.is_answered = True
+        return self.encode(fields["id"], answer)
+
+    def judge(self, message: Message, reply: Any) -> Answer:
+        """What a handler's return value means."""
         if isinstance(reply, Verdict):
-            return self._verdict(message, reply)
-        if reply is None and message.outputs is None:
-            return self._ok(message.number)
+            return self.blame(reply)
         answer = Answer()
         answer.has_reply = reply is not None
         if reply is not None and not isinstance(reply, _Null):
             answer.reply = plain(reply)
         answer.outputs = message.outputs
-        return self.codec.answer(message.number, answer)
+        return answer
 
-    def failed(self, message: Message, why: BaseException) -> bytes:
-        if isinstance(why, Verdict):
-            return self._verdict(message, why)
-        text = "".join(traceback.format_exception_only(type(why), why)).strip()
+    def blame(self, why: BaseException) -> Answer:
+        """What an exception means."""
         handler = self.handler
-        if isinstance(why, handler.dead_on):
-            return self._answer(message, Answer("dead", text))
-        if isinstance(why, handler.retry_on):
-            return self._answer(message, Answer("retry", text))
-        traceback.print_exception(type(why), why, why.__traceback__)
-        return self._answer(message, Answer("error", text))
-
-    def _verdict(self, message: Message, verdict: Verdict) -> bytes:
-        answer = Answer(verdict.result, verdict.reason)
-        answer.delay = verdict.delay
-        answer.code = verdict.code
-        return self._answer(message, answer)
-
-    def _answer(self, message: Message, answer: Answer) -> bytes:
+        if isinstance(why, Verdict):
+            answer = Answer(why.result, why.reason)
+            answer.delay = why.delay
+            answer.code = why.code
+        else:
+            text = "".join(traceback.format_exception_only(type(why), why)).strip()
+            is_dead, is_retry = isinstance(why, handler.dead_on), isinstance(why, handler.retry_on)
+            answer = Answer("dead" if is_dead else "retry" if is_retry else "error", text)
+            if not is_dead and not is_retry:
+                traceback.print_exception(type(why), why, why.__traceback__)
         reason = answer.reason[:REASON_CHARACTERS_MAX]
         answer.reason = reason.encode("utf-8", "backslashreplace").decode()
-        return self.codec.answer(message.number, answer)
+        return answer
+
+    def encode(self, number: int, answer: Answer) -> bytes:
+        """What cannot be encoded is an error of its message."""
+        try:
+            return self.codec.answer(number, answer)
+        except Exception as why:
+            return self.codec.answer(number, self.blame(why))
+
+    # -- Several messages ---------------------------------------------------------------------
+
+    def run_batch(self, fields: Fields) -> bytes:
+        messages = self._messages(fields)
+        answers: Union[Answer, List[Answer]]
+        try:
+            if self.handler.is_batch:
+                answers = self._judge_all(messages, self.handler.function(messages))
+            else:
+                answers = [self._run_member(message) for message in messages]
+        except Exception as why:
+            answers = self.blame(why)
+        return self._encode_batch(fields, messages, answers)
+
+    async def run_batch_async(self, fields: Fields) -> bytes:
+        messages = self._messages(fields)
+        answers: Union[Answer, List[Answer]]
+        try:
+            if self.handler.is_batch:
+                answers = self._judge_all(messages, await self.handler.function(messages))
+            else:
+                members = (self._run_member_async(message) for message in messages)
+                answers = list(await asyncio.gather(*members))
+        except (Exception, asyncio.CancelledError) as why:
+            answers = self.blame(why)
+        return self._encode_batch(fields, messages, answers)
+
+    def _messages(self, fields: Fields) -> List[Message]:
+        """The members of a batch, whose id and time are those of the batch; or the one message."""
+        if "messages" not in fields:
+            return [Message(fields, self)]
+        common: Fields = {name: fields[name] for name in ("id", "deadline_ms") if name in fields}
+        return [Message({**member, **common}, self) for member in fields["messages"]]
+
+    def _judge_all(self, messages: List[Message], replies: Any) -> Union[Answer, List[Answer]]:
+        if isinstance(replies, Verdict):
+            return self.blame(replies)
+        if replies is None:
+            replies = [None] * len(messages)
+        if not isinstance(replies, (list, tuple)):
+            raise TypeError("a handler of batches returns nothing, a verdict for all, or a list "
+                            f"with a result for each message, not {type(replies).__name__}")
+        if len(replies) > len(messages):  # of too few the service says so, and runs the rest again
+            raise ValueError(f"{len(replies)} results for {len(messages)} messages")
+        return [self._judge_member(message, reply) for message, reply in zip(messages, replies)]
+
+    def _judge_member(self, message: Message, reply: Any) -> Answer:
+        try:
+            return self.judge(message, reply)
+        except Exception as why:
+            return self.blame(why)
+
+    def _run_member(self, message: Message) -> Answer:
+        try:
+            return self.judge(message, self.handler.function(message))
+        except Exception as why:
+            return self.blame(why)
+
+    async def _run_member_async(self, message: Message) -> Answer:
+        try:
+            return self.judge(message, await self.handler.function(message))
+        except (Exception, asyncio.CancelledError) as why:
+            return self.blame(why)
+
+    def _encode_batch(self, fields: Fields, messages: List[Message],
+                      answers: Union[Answer, List[Answer]]) -> bytes:
+        for message in messages:
+            message.is_answered = True
+        number = fields["id"]
+        if isinstance(answers, Answer):
+            return self.encode(number, answers)
+        if "messages" not in fields:
+            return self.encode(number, answers[0] if answers else Answer("error", "no result"))
+        try:
+            return self.codec.results(number, answers)
+        except Exception:
+            return self.codec.results(number, [self._encodable(answer) for answer in answers])
+
+    def _encodable(self, answer: Answer) -> Answer:
+        try:
+            self.codec.answer(0, answer)
+            return answer
+        except Exception as why:
+            return self.blame(why)
 
     # -- Beside answers -----------------------------------------------------------------------
 

@@ -80,40 +80,69 @@ def call(app: App, value: Payload = None, *, handler: Optional[str] = None,
          protocol: str = "lines", **fields: Any) -> Result:
     """Runs a handler on one message. `fields` are further ones of the protocol: topic="orders",
     attempt=2, deadline_ms=5000. Without `handler` the program's only one is called."""
+    request = _request(protocol, [(value, key, headers)], fields, is_batch=False)
+    return _call(app, handler, protocol, request)[0]
+
+
+def call_batch(app: App, values: Sequence[Payload], *, handler: Optional[str] = None,
+               protocol: str = "lines", **fields: Any) -> List[Result]:
+    """Runs a handler on several messages at once; a result for each. One verdict for all is given
+    as that of each."""
+    request = _request(protocol, [(value, None, None) for value in values], fields, is_batch=True)
+    results = _call(app, handler, protocol, request)
+    return results if len(results) > 1 or len(values) < 2 else results * len(values)
+
+
+def _call(app: App, name: Optional[str], protocol: str, request: bytes) -> List[Result]:
     codec: Any = {"lines": Lines, "frames": Frames}[protocol]()
     recorder = _Recorder()
     session = Session(codec, recorder)  # type: ignore[arg-type]
-    if handler is None and len(app.handlers) == 1:
-        handler = next(iter(app.handlers))
-    if handler not in app.handlers:
-        raise ValueError(f"no handler is called {handler!r}")
-    session.handler = app.handlers[handler]
+    if name is None and len(app.handlers) == 1:
+        name = next(iter(app.handlers))
+    if name not in app.handlers:
+        raise ValueError(f"no handler is called {name!r}")
+    session.handler = app.handlers[name]
     previous, app._session = app._session, session
     try:
-        (request,) = codec.feed(_request(protocol, value, key, headers, fields))
+        (fields,) = codec.feed(request)
+        session.has_batches = session.handler.is_batch or "messages" in fields
         if session.handler.is_async:
-            asyncio.run(Asynchronous(session, Input(-1)).run_these([request]))
+            asyncio.run(Asynchronous(session, Input(-1)).run_these([fields]))
             answer = recorder.queue.popleft()
         else:
-            answer = session.run(request)
+            answer = (session.run_batch if session.has_batches else session.run)(fields)
     finally:
         app._session = previous
-    return _result(protocol, answer, recorder.said)
+    return _results(protocol, answer, recorder.said)
 
 
 # -- What a service writes ------------------------------------------------------------------------
 
 
-def _request(protocol: str, value: Payload, key: Union[str, bytes, None],
-             headers: Optional[Mapping[str, HeaderValues]], fields: Fields) -> bytes:
-    header: Fields = {"id": 1, "message_id": "main/test/0/0", "topic": "test", "partition": 0,
-                      "offset": 0, "subscription": "test", "pipeline": "test",
+Given = Tuple[Payload, Union[str, bytes, None], Optional[Mapping[str, HeaderValues]]]
+
+
+def _request(protocol: str, messages: Sequence[Given], fields: Fields, is_batch: bool) -> bytes:
+    parts: List[bytes] = []
+    members = [_member(protocol, number, message, fields, parts)
+               for number, message in enumerate(messages)]
+    header = {"id": 1, "messages": members} if is_batch else {"id": 1, **members[0]}
+    text = json.dumps(header)
+    if protocol == "lines":
+        return (text + "\n").encode()
+    return b"".join((len(text).to_bytes(4, "big"), text.encode(), *parts))
+
+
+def _member(protocol: str, number: int, message: Given, fields: Fields,
+            parts: List[bytes]) -> Fields:
+    value, key, headers = message
+    header: Fields = {"message_id": f"main/test/0/{number}", "topic": "test", "partition": 0,
+                      "offset": number, "subscription": "test", "pipeline": "test",
                       **_header_objects(headers or {}),
                       "timestamp": "2026-01-01T00:00:00.000Z", "attempt": 1, "retries": 0,
                       "redeliveries": 0, **fields}
     if isinstance(value, (dict, list)):
         value = _encode_json(value)
-    parts: List[bytes] = []
     for name, content in (("key", key), ("value", value)):
         if content is None:
             continue
@@ -123,10 +152,7 @@ def _request(protocol: str, value: Payload, key: Union[str, bytes, None],
         else:
             text, coded = split(content)
             header[name if coded is None else name + "_b64"] = text if coded is None else coded
-    text = json.dumps(header)
-    if protocol == "lines":
-        return (text + "\n").encode()
-    return b"".join((len(text).to_bytes(4, "big"), text.encode(), *parts))
+    return header
 
 
 def _header_objects(headers: Mapping[str, HeaderValues]) -> Fields:
@@ -180,18 +206,25 @@ class _Reader:
             raise AssertionError(f"{len(self._rest)} bytes too many behind a frame")
 
 
-def _result(protocol: str, answer: bytes, said: List[bytes]) -> Result:
+def _results(protocol: str, answer: bytes, said: List[bytes]) -> List[Result]:
+    """One for each message, or one for all."""
     reader = _Reader(protocol, answer)
-    header = reader.header
-    has_reply, reply = reader.content(header, "reply")
+    others = [_Reader(protocol, data).header for data in said]
+    extensions = [other["extend"] for other in others if "extend" in other]
+    logs = [(other["log"], other["msg"]) for other in others if "log" in other]
+    holders = reader.header.get("results", [reader.header])
+    results = [_result(reader, holder, extensions, logs) for holder in holders]
+    reader.check_end()
+    return results
+
+
+def _result(reader: _Reader, holder: Fields, extensions: List[str],
+            logs: List[Tuple[str, str]]) -> Result:
+    has_reply, reply = reader.content(holder, "reply")
     outputs = []
-    for output in header.get("outputs", []):
+    for output in holder.get("outputs", []):
         key, value = (reader.content(output, name)[1] for name in ("key", "value"))
         outputs.append(Output(output["topic"], key, value, output.get("headers", {}),
                               output.get("delay")))
-    reader.check_end()
-    others = [_Reader(protocol, data).header for data in said]
-    return Result(header["result"], header.get("reason", ""), header.get("delay"),
-                  header.get("code"), has_reply, reply, outputs,
-                  [other["extend"] for other in others if "extend" in other],
-                  [(other["log"], other["msg"]) for other in others if "log" in other])
+    return Result(holder["result"], holder.get("reason", ""), holder.get("delay"),
+                  holder.get("code"), has_reply, reply, outputs, extensions, logs)

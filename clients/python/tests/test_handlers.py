@@ -9,7 +9,7 @@ import unittest
 
 import laneway
 from laneway._verdicts import duration_text
-from laneway.testing import call
+from laneway.testing import call, call_batch
 
 
 def app_of(function, **options):
@@ -169,6 +169,56 @@ class Messages(unittest.TestCase):
             with self.assertRaises(ValueError):
                 message.json()
         self.assertEqual(call(app_of(function)).verdict, "ok")
+
+
+class Batches(unittest.TestCase):
+    def verdicts(self, function, values, **options):
+        app = app_of(function, **options)
+        lists = []
+        for protocol in ("lines", "frames"):
+            with contextlib.redirect_stderr(io.StringIO()):
+                results = call_batch(app, values, protocol=protocol)
+            lists.append([(result.verdict, result.reply) for result in results])
+        self.assertEqual(lists[0], lists[1])
+        return lists[0]
+
+    def test_each_message_has_a_result_of_its_own(self):
+        def function(messages):
+            messages[0].publish("audit", messages[0].value)
+            return [message.text.upper() if message.text != "x" else laneway.Dead("never")
+                    for message in messages]
+        self.assertEqual(self.verdicts(function, ["a", "x", b"c"], batch=True),
+                         [("ok", b"A"), ("dead", None), ("ok", b"C")])
+        results = call_batch(app_of(function, batch=True), ["a", "b"], protocol="frames")
+        self.assertEqual([len(result.outputs) for result in results], [1, 0])
+
+    def test_nothing_is_ok_for_each_and_an_exception_is_for_all(self):
+        self.assertEqual(self.verdicts(lambda messages: None, ["a", "b"], batch=True),
+                         [("ok", None)] * 2)
+        for wrong in (raiser(laneway.Retry("later")), lambda messages: laneway.Retry("later")):
+            self.assertEqual(self.verdicts(wrong, ["a", "b"], batch=True), [("retry", None)] * 2)
+        for wrong in (lambda messages: 7, lambda messages: [None] * 3):
+            self.assertEqual(self.verdicts(wrong, ["a", "b"], batch=True), [("error", None)] * 2)
+
+    def test_what_cannot_be_sent_is_an_error_of_its_message_alone(self):
+        for wrong in (7, "\ud800"):
+            self.assertEqual(self.verdicts(lambda messages, wrong=wrong: [wrong, "b"], ["", ""],
+                                           batch=True)[1], ("ok", b"b"))
+
+    def test_a_handler_of_one_message_gets_them_one_after_the_other(self):
+        def function(message):
+            return message.json()
+
+        async def later(message):
+            return message.json()
+        for handler in (function, later):
+            self.assertEqual(self.verdicts(handler, ["[1]", "{", "[2]"]),
+                             [("ok", b"[1]"), ("error", None), ("ok", b"[2]")])
+
+    def test_a_handler_of_batches_gets_one_message_as_a_list(self):
+        async def function(messages):
+            return [f"{len(messages)} {messages[0].text}"]
+        self.assertEqual(call(app_of(function, batch=True), "a").reply, b"1 a")
 
 
 class Registering(unittest.TestCase):
