@@ -8,6 +8,7 @@
  */
 #include "engines/programs/once.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +44,9 @@ update_room(struct lw_once *once)
 {
     struct lw_engine *engine = &once->programs.engine;
     uint32_t most = once->programs.failures > 0 ? 1 : once->run_count;
-    bool is_open = !engine->is_down && !once->programs.is_stopping && once->running < most;
+    bool is_waiting = lw_timer_is_armed(&once->programs.memory_timer);
+    bool is_open = !engine->is_down && !once->programs.is_stopping && !is_waiting &&
+                   once->running < most;
     uint32_t room = is_open ? most - once->running : 0;
     if (room != engine->room) {
         engine->room = room;
@@ -78,6 +81,14 @@ on_start_timer(struct lw_timer *timer, uint64_t now)
     (void)now;
     programs->engine.is_down = false;
     programs->engine.has_changed = true;
+    update_room(once_of(&programs->engine));
+}
+
+static void
+on_memory_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_programs *programs = LW_CONTAINER(timer, struct lw_programs, memory_timer);
+    (void)now;
     update_room(once_of(&programs->engine));
 }
 
@@ -314,6 +325,10 @@ take_one(struct lw_once *once, struct lw_delivery *delivery)
         refuse_oversized(once, delivery);
         return true;
     }
+    if (failure.code == ENOMEM) {
+        lw_programs_wait_for_memory(&once->programs);
+        return false;
+    }
     char text[128];
     struct lw_programs_failure cannot = {
         .code = "E0602",
@@ -462,6 +477,7 @@ lw_once_engine_create(struct lw_host *host, struct lw_completions *completions,
     bool is_made = lw_programs_init(programs, name, options);
     lw_timer_init(&programs->start_timer, on_start_timer);
     lw_timer_init(&programs->stop_timer, on_stop_timer);
+    lw_timer_init(&programs->memory_timer, on_memory_timer);
     lw_timer_init(&programs->sample_timer, on_sample_timer);
     once->config = (struct lw_once_config){
         .host = host,

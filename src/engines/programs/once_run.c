@@ -357,6 +357,7 @@ void
 lw_once_run_init(struct lw_once_run *run, const struct lw_once_config *config)
 {
     *run = (struct lw_once_run){ .config = config };
+    run->process = LW_PROGRAMS_NO_PROCESS;
     lw_list_init(&run->link);
     lw_timer_init(&run->timer, on_timer);
     lw_timer_init(&run->look_timer, on_look_timer);

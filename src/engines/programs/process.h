@@ -24,6 +24,13 @@ struct lw_programs_process {
     int errors;
 };
 
+/* Before there is one: no descriptor of ours may be taken for its. */
+#define LW_PROGRAMS_NO_PROCESS                                                                 \
+    (struct lw_programs_process)                                                               \
+    {                                                                                          \
+        .exit_fd = -1, .input = -1, .output = -1, .answers = -1, .errors = -1                  \
+    }
+
 struct lw_programs_exit {
     bool is_known; /* false: somebody else has reaped it */
     int status;    /* when it exited */

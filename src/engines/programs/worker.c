@@ -404,6 +404,7 @@ lw_programs_worker_start(struct lw_programs_worker *worker)
                      ? ENOMEM
                      : lw_programs_process_spawn(&config->command, &worker->process);
     if (failed) {
+        lw_programs_sender_begin(&worker->sender); /* nobody will read the hello */
         return failed;
     }
     worker->exit_watch = config->host->ops->watch(config->host, worker->process.exit_fd,
@@ -427,6 +428,7 @@ lw_programs_worker_init(struct lw_programs_worker *worker,
                         const struct lw_programs_config *config, uint32_t index)
 {
     *worker = (struct lw_programs_worker){ .config = config, .index = index };
+    worker->process = LW_PROGRAMS_NO_PROCESS;
     lw_list_init(&worker->open);
     lw_timer_init(&worker->timer, on_timer);
     lw_timer_init(&worker->look_timer, on_look_timer);
