@@ -36,10 +36,12 @@ class App {
   handler(...words) {
     const run = words.pop();
     const name = typeof words[0] === 'string' ? words.shift() : undefined;
-    const { concurrent = true, retryOn = [], deadOn = [] } = words[0] ?? {};
+    const { batch = false, concurrent = true, retryOn = [], deadOn = [] } = words[0] ?? {};
     if (typeof run !== 'function') throw new TypeError('a handler is a function');
     if (this._handlers.has(name)) throw new Error(`there is a handler ${name} already`);
-    this._handlers.set(name, { concurrent, deadOn: [deadOn].flat(), retryOn: [retryOn].flat(), run });
+    this._handlers.set(name, {
+      batch, concurrent, deadOn: [deadOn].flat(), retryOn: [retryOn].flat(), run,
+    });
     return this;
   }
 
@@ -92,10 +94,12 @@ class App {
     const hello = await source.first();
     const handler = this.choose(hello.handler);
     const session = new Session(source.codec, writer, handler);
+    session.hasBatches ||= hello.batch !== undefined;
     this._session = session;
     for (const hook of this._startHooks) await hook();
     const ready = { protocol: PROTOCOL };
     if (handler.concurrent) ready.concurrent = true;
+    if (hello.batch !== undefined) ready.batch = true;
     session.say({ ready });
     await source.rest((requests) => session.take(requests));
     while (!session.isIdle) {

@@ -44,8 +44,8 @@ function put(header, name, value) {
 }
 
 /** An answer: {result, reason, delay, code, reply, outputs}; a reply of null publishes a null. */
-function headerOf(id, answer) {
-  const header = { id, result: answer.result };
+function headerOf(answer) {
+  const header = { result: answer.result };
   if (answer.reason) header.reason = answer.reason;
   if (answer.delay !== undefined) header.delay = answer.delay;
   if (answer.code !== undefined) header.code = answer.code;
@@ -101,11 +101,20 @@ class Lines {
   }
 
   answer(id, answer) {
-    const header = headerOf(id, answer);
-    if (answer.reply !== undefined && answer.reply !== null) put(header, 'reply', answer.reply);
-    if (answer.outputs) header.outputs = answer.outputs.map(listed);
-    return Buffer.from(`${encode(header)}\n`);
+    return this.say({ id, ...written(answer) });
   }
+
+  /** One for each message of a batch. */
+  results(id, answers) {
+    return this.say({ id, results: answers.map(written) });
+  }
+}
+
+function written(answer) {
+  const header = headerOf(answer);
+  if (answer.reply !== undefined && answer.reply !== null) put(header, 'reply', answer.reply);
+  if (answer.outputs) header.outputs = answer.outputs.map(listed);
+  return header;
 }
 
 function listed({ key, value, ...output }) {
@@ -156,20 +165,32 @@ class Frames {
   }
 
   answer(id, answer) {
-    const header = headerOf(id, answer);
     const parts = [];
-    if (answer.reply !== undefined && answer.reply !== null) {
-      measure(header, 'reply', answer.reply, parts);
-    }
-    if (answer.outputs) {
-      header.outputs = answer.outputs.map(({ key, value, ...output }) => {
-        if (key !== undefined) measure(output, 'key', key, parts);
-        if (value !== undefined) measure(output, 'value', value, parts);
-        return output;
-      });
-    }
+    const header = { id, ...framedAnswer(answer, parts) };
     return framed(encode(header), parts);
   }
+
+  /** One for each message of a batch. */
+  results(id, answers) {
+    const parts = [];
+    const header = { id, results: answers.map((answer) => framedAnswer(answer, parts)) };
+    return framed(encode(header), parts);
+  }
+}
+
+function framedAnswer(answer, parts) {
+  const header = headerOf(answer);
+  if (answer.reply !== undefined && answer.reply !== null) {
+    measure(header, 'reply', answer.reply, parts);
+  }
+  if (answer.outputs) {
+    header.outputs = answer.outputs.map(({ key, value, ...output }) => {
+      if (key !== undefined) measure(output, 'key', key, parts);
+      if (value !== undefined) measure(output, 'value', value, parts);
+      return output;
+    });
+  }
+  return header;
 }
 
 /** [a request, its size], or [undefined, what must be there before there can be one]. */
@@ -182,13 +203,14 @@ function take(view) {
   let at = LENGTH_BYTES + length;
   if (view.length < at) return [undefined, at];
   const fields = parse(view.toString('utf8', LENGTH_BYTES, at));
-  const size = at + (fields.key_len ?? 0) + (fields.value_len ?? 0);
+  const messages = fields.messages ?? [fields];
+  let size = at;
+  for (const message of messages) size += (message.key_len ?? 0) + (message.value_len ?? 0);
   if (view.length < size) return [undefined, size];
-  if (fields.key_len !== undefined) {
-    fields.key = view.subarray(at, at + fields.key_len);
-    at += fields.key_len;
+  for (const message of messages) {
+    if (message.key_len !== undefined) message.key = view.subarray(at, at += message.key_len);
+    if (message.value_len !== undefined) message.value = view.subarray(at, at += message.value_len);
   }
-  if (fields.value_len !== undefined) fields.value = view.subarray(at, at + fields.value_len);
   return [fields, size];
 }
 

@@ -9,6 +9,9 @@ export type Payload = string | Uint8Array | object;
 /** What a handler returns: a reply, NULL (publishes a null), a verdict, or nothing. */
 export type Reply = Payload | typeof NULL | Verdict | null | undefined | void;
 export type Handler = (message: Message) => Reply | Promise<Reply>;
+/** Of several messages: nothing, a verdict for all, or a result for each. */
+export type BatchReply = Reply[] | Verdict | null | undefined | void;
+export type BatchHandler = (messages: Message[]) => BatchReply | Promise<BatchReply>;
 export type HeaderValue = string | Buffer | null;
 export type Level = 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
@@ -107,10 +110,13 @@ export class Message {
 export class App {
   /** Registers a handler under its name in the configuration. */
   handler(name: string, handler: Handler): this;
-  handler(name: string, options: HandlerOptions, handler: Handler): this;
+  handler(name: string, options: HandlerOptions & { batch?: false }, handler: Handler): this;
+  /** With `batch`, one that takes several messages at once. */
+  handler(name: string, options: HandlerOptions & { batch: true }, handler: BatchHandler): this;
   /** Registers one that serves whatever name the service asks for. */
   handler(handler: Handler): this;
-  handler(options: HandlerOptions, handler: Handler): this;
+  handler(options: HandlerOptions & { batch?: false }, handler: Handler): this;
+  handler(options: HandlerOptions & { batch: true }, handler: BatchHandler): this;
   /** Called before the service hands messages over: open connections there. */
   onStart(hook: () => unknown): this;
   /** Called when all is answered. */

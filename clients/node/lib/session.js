@@ -48,6 +48,7 @@ class Session {
     this._codec = codec;
     this._writer = writer;
     this._handler = handler;
+    this.hasBatches = handler.batch;
     this._pending = [];
     this._waiting = []; // requests, when they run one after the other
     this._active = 0;
@@ -87,16 +88,17 @@ class Session {
 
   /** Runs the handler; a promise only if the handler gave one. */
   _run(fields) {
+    if (this.hasBatches) return this._runBatch(fields);
     const message = new Message(fields, this);
     let reply;
     try {
       reply = this._handler.run(message);
     } catch (why) {
-      this._finish(message, this.failed(message, why));
+      this._finish([message], this._encode(fields.id, this.blame(why)));
       return undefined;
     }
     if (typeof reply?.then !== 'function') {
-      this._finish(message, this.done(message, reply));
+      this._finish([message], this._done(message, reply));
       return undefined;
     }
     return this._await(message, reply);
@@ -106,17 +108,52 @@ class Session {
     this._active++;
     let answer;
     try {
-      answer = this.done(message, await promise);
+      answer = this._done(message, await promise);
     } catch (why) {
-      answer = this.failed(message, why);
+      answer = this._encode(message._fields.id, this.blame(why));
     }
     this._active--;
-    this._finish(message, answer);
+    this._finish([message], answer);
     if (this.isIdle) this.onIdle();
   }
 
-  _finish(message, answer) {
-    message._isAnswered = true;
+  /** Members have the id and the time of their batch. */
+  async _runBatch(fields) {
+    this._active++;
+    const { id, deadline_ms: deadlineMs, messages: members } = fields;
+    const messages = members
+      ? members.map((member) => new Message({ ...member, id, deadline_ms: deadlineMs }, this))
+      : [new Message(fields, this)];
+    let answers;
+    try {
+      answers = this._handler.batch
+        ? this._judgeAll(messages, await this._handler.run(messages))
+        : await this._runMembers(messages);
+    } catch (why) {
+      answers = this.blame(why);
+    }
+    this._active--;
+    this._finish(messages, this._encodeBatch(fields, answers));
+    if (this.isIdle) this.onIdle();
+  }
+
+  /** A handler of one message: at once, or one after the other. */
+  async _runMembers(messages) {
+    const run = async (message) => {
+      try {
+        return this.judge(message, await this._handler.run(message));
+      } catch (why) {
+        return this.blame(why);
+      }
+    };
+    if (this._handler.concurrent) return Promise.all(messages.map(run));
+    const answers = [];
+    for (const message of messages) answers.push(await run(message));
+    return answers;
+  }
+
+  _finish(messages, answer) {
+    for (const message of messages) message._isAnswered = true;
     if (this._pending.push(answer) > 1) return;
     this._firstPending = performance.now();
     this._immediate = setImmediate(this._flushLater);
@@ -132,43 +169,92 @@ class Session {
 
   // -- Answers -----------------------------------------------------------------------------------
 
-  done(message, reply) {
+  _done(message, reply) {
     const id = message._fields.id;
     if ((reply === undefined || reply === null) && message._outputs === undefined) {
       return this._codec.ok(id);
     }
-    if (reply instanceof Verdict) return this._verdict(message, reply);
     try {
-      const answer = { result: 'ok', outputs: message._outputs };
-      if (reply === NULL) answer.reply = null;
-      else if (reply !== undefined && reply !== null) answer.reply = plain(reply);
+      return this._encode(id, this.judge(message, reply));
+    } catch (why) {
+      return this._encode(id, this.blame(why));
+    }
+  }
+
+  /** What a handler's return value means. */
+  judge(message, reply) {
+    if (reply instanceof Verdict) return this.blame(reply);
+    const answer = { result: 'ok', outputs: message._outputs };
+    if (reply === NULL) answer.reply = null;
+    else if (reply !== undefined && reply !== null) answer.reply = plain(reply);
+    return answer;
+  }
+
+  /** What an exception means. */
+  blame(why) {
+    const answer = why instanceof Verdict
+      ? { result: why.result, reason: why.reason, delay: why.delay, code: why.code }
+      : this._blameOther(why);
+    answer.reason = cleaned(answer.reason.slice(0, REASON_CHARACTERS_MAX));
+    return answer;
+  }
+
+  _blameOther(why) {
+    const reason = why instanceof Error ? `${why.name}: ${why.message}` : String(why);
+    const { retryOn, deadOn } = this._handler;
+    if (deadOn.some((kind) => why instanceof kind)) return { result: 'dead', reason };
+    if (retryOn.some((kind) => why instanceof kind)) return { result: 'retry', reason };
+    process.stderr.write(`${why instanceof Error ? why.stack : reason}\n`);
+    return { result: 'error', reason };
+  }
+
+  /** What cannot be encoded is an error of its message. */
+  _encode(id, answer) {
+    try {
       return this._codec.answer(id, answer);
     } catch (why) {
-      return this.failed(message, why);
+      return this._codec.answer(id, this.blame(why));
     }
   }
 
-  failed(message, why) {
-    if (why instanceof Verdict) return this._verdict(message, why);
-    const text = why instanceof Error ? `${why.name}: ${why.message}` : String(why);
-    const { retryOn, deadOn } = this._handler;
-    if (deadOn.some((kind) => why instanceof kind)) {
-      return this._answer(message, { result: 'dead', reason: text });
+  _judgeAll(messages, replies) {
+    if (replies instanceof Verdict) return this.blame(replies);
+    const list = replies ?? messages.map(() => undefined);
+    if (!Array.isArray(list)) {
+      throw new TypeError('a handler of batches returns nothing, a verdict for all, or an array ' +
+        `with a result for each message, not ${typeof replies}`);
     }
-    if (retryOn.some((kind) => why instanceof kind)) {
-      return this._answer(message, { result: 'retry', reason: text });
+    if (list.length > messages.length) { // of too few the service says so, and runs the rest again
+      throw new RangeError(`${list.length} results for ${messages.length} messages`);
     }
-    process.stderr.write(`${why instanceof Error ? why.stack : text}\n`);
-    return this._answer(message, { result: 'error', reason: text });
+    return list.map((reply, i) => {
+      try {
+        return this.judge(messages[i], reply);
+      } catch (why) {
+        return this.blame(why);
+      }
+    });
   }
 
-  _verdict(message, { result, reason, delay, code }) {
-    return this._answer(message, { result, reason, delay, code });
+  _encodeBatch({ id, messages }, answers) {
+    if (!Array.isArray(answers)) return this._encode(id, answers);
+    if (!messages) {
+      return this._encode(id, answers[0] ?? { result: 'error', reason: 'no result' });
+    }
+    try {
+      return this._codec.results(id, answers);
+    } catch {
+      return this._codec.results(id, answers.map((answer) => this._encodable(answer)));
+    }
   }
 
-  _answer(message, answer) {
-    answer.reason = cleaned(answer.reason.slice(0, REASON_CHARACTERS_MAX));
-    return this._codec.answer(message._fields.id, answer);
+  _encodable(answer) {
+    try {
+      this._codec.answer(0, answer);
+      return answer;
+    } catch (why) {
+      return this.blame(why);
+    }
   }
 
   // -- Beside answers ----------------------------------------------------------------------------

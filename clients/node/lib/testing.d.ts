@@ -38,3 +38,5 @@ export interface CallOptions {
 
 /** Runs a handler of `app` on one message, as a service would. */
 export function call(app: App, value?: Payload | null, options?: CallOptions): Promise<Result>;
+/** Runs a handler on several messages at once; a result for each. */
+export function callBatch(app: App, values: (Payload | null)[], options?: CallOptions): Promise<Result[]>;

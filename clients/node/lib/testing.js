@@ -14,15 +14,32 @@ const LENGTH_BYTES = 4;
 
 /** Runs a handler of `app` on one message; resolves to what the service would read. */
 async function call(app, value, options = {}) {
-  const { handler: name, key, headers = {}, protocol = 'lines', ...fields } = options;
+  const { handler, key, headers, protocol = 'lines', ...fields } = options;
+  const request = requestOf(protocol, [{ value, key, headers }], fields, false);
+  return (await callWith(app, handler, protocol, request))[0];
+}
+
+/**
+ * Runs a handler on several messages at once; resolves to a result for each. One verdict for all
+ * is given as that of each.
+ */
+async function callBatch(app, values, options = {}) {
+  const { handler, protocol = 'lines', ...fields } = options;
+  const request = requestOf(protocol, values.map((value) => ({ value })), fields, true);
+  const results = await callWith(app, handler, protocol, request);
+  return results.length > 1 ? results : values.map(() => results[0]);
+}
+
+async function callWith(app, name, protocol, request) {
   const codec = protocol === 'frames' ? new Frames() : new Lines();
   const written = [];
-  const handler = choose(app, name);
-  const session = new Session(codec, { write: (data) => written.push(data) }, handler);
+  const session = new Session(codec, { write: (data) => written.push(data) }, choose(app, name));
   const previous = app._session;
   app._session = session;
   try {
-    session.take(codec.feed(requestOf(protocol, value, key, headers, fields)));
+    const requests = codec.feed(request);
+    session.hasBatches ||= requests[0].messages !== undefined;
+    session.take(requests);
     while (!session.isIdle) {
       await new Promise((resolve) => {
         session.onIdle = resolve;
@@ -32,7 +49,7 @@ async function call(app, value, options = {}) {
   } finally {
     app._session = previous;
   }
-  return resultOf(protocol, Buffer.concat(written));
+  return resultsOf(protocol, Buffer.concat(written));
 }
 
 function choose(app, name) {
@@ -43,13 +60,23 @@ function choose(app, name) {
 
 // -- What a service writes ---------------------------------------------------------------------
 
-function requestOf(protocol, value, key, headers, fields) {
+function requestOf(protocol, messages, fields, isBatch) {
+  const parts = [];
+  const members = messages.map((message, i) => memberOf(protocol, i, message, fields, parts));
+  const header = isBatch ? { id: 1, messages: members } : { id: 1, ...members[0] };
+  const text = Buffer.from(`${JSON.stringify(header)}\n`);
+  if (protocol !== 'frames') return text;
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt32BE(text.length);
+  return Buffer.concat([length, text, ...parts]);
+}
+
+function memberOf(protocol, number, { value, key, headers = {} }, fields, parts) {
   const header = {
-    id: 1,
-    message_id: 'main/test/0/0',
+    message_id: `main/test/0/${number}`,
     topic: 'test',
     partition: 0,
-    offset: 0,
+    offset: number,
     subscription: 'test',
     pipeline: 'test',
     ...headerObjects(headers),
@@ -59,7 +86,6 @@ function requestOf(protocol, value, key, headers, fields) {
     redeliveries: 0,
     ...fields,
   };
-  const parts = [];
   for (const [name, content] of [['key', key], ['value', value]]) {
     if (content === undefined || content === null) continue;
     const bytes = bytesOf(content);
@@ -72,11 +98,7 @@ function requestOf(protocol, value, key, headers, fields) {
       header[`${name}_b64`] = bytes.toString('base64');
     }
   }
-  const text = Buffer.from(`${JSON.stringify(header)}\n`);
-  if (protocol !== 'frames') return text;
-  const length = Buffer.alloc(LENGTH_BYTES);
-  length.writeUInt32BE(text.length);
-  return Buffer.concat([length, text, ...parts]);
+  return header;
 }
 
 function bytesOf(content) {
@@ -125,7 +147,8 @@ function unitsOf(protocol, data) {
       header = JSON.parse(data.toString('utf8', 0, at));
       data = data.subarray(at);
     }
-    const size = [header, ...(header.outputs ?? [])]
+    const size = [header, ...(header.results ?? [])]
+      .flatMap((holder) => [holder, ...(holder.outputs ?? [])])
       .flatMap((holder) => [holder.key_len, holder.value_len, holder.reply_len])
       .reduce((sum, length) => sum + (length ?? 0), 0);
     assert(size <= data.length, 'a frame is cut short');
@@ -135,12 +158,22 @@ function unitsOf(protocol, data) {
   return units;
 }
 
-function resultOf(protocol, data) {
+/** One for each message, or one for all. */
+function resultsOf(protocol, data) {
   const units = unitsOf(protocol, data);
-  const answers = units.filter(({ header }) => header.result !== undefined);
-  assert.strictEqual(answers.length, 1, 'a message is answered once');
-  let [{ header, tail }] = answers;
-  const contentOf = (holder, name) => {
+  const answers = units.filter(({ header }) => header.result ?? header.results);
+  assert.strictEqual(answers.length, 1, 'a request is answered once');
+  const others = units.map((unit) => unit.header);
+  const extensions = others.filter((other) => other.extend).map((other) => other.extend);
+  const logs = others.filter((other) => other.log).map((other) => [other.log, other.msg]);
+  const [{ header, tail }] = answers;
+  const take = contentsOf(tail);
+  return (header.results ?? [header]).map((holder) => resultOf(holder, take, extensions, logs));
+}
+
+/** Gives the content of a field, which may lie in the bytes behind the header. */
+function contentsOf(tail) {
+  return (holder, name) => {
     const length = holder[`${name}_len`];
     if (length !== undefined) {
       const part = tail.subarray(0, length);
@@ -151,26 +184,28 @@ function resultOf(protocol, data) {
     if (holder[name] === undefined) return undefined;
     return holder[name] === null ? null : Buffer.from(holder[name]);
   };
-  const reply = contentOf(header, 'reply');
-  const outputs = (header.outputs ?? []).map((output) => ({
+}
+
+function resultOf(holder, take, extensions, logs) {
+  const reply = take(holder, 'reply');
+  const outputs = (holder.outputs ?? []).map((output) => ({
     topic: output.topic,
-    key: contentOf(output, 'key') ?? null,
-    value: contentOf(output, 'value') ?? null,
+    key: take(output, 'key') ?? null,
+    value: take(output, 'value') ?? null,
     headers: output.headers ?? {},
     delay: output.delay,
   }));
-  const others = units.map((unit) => unit.header);
   return {
-    verdict: header.result,
-    reason: header.reason ?? '',
-    delay: header.delay,
-    code: header.code,
+    verdict: holder.result,
+    reason: holder.reason ?? '',
+    delay: holder.delay,
+    code: holder.code,
     reply,
     json: () => JSON.parse(reply.toString()),
     outputs,
-    extensions: others.filter((other) => other.extend).map((other) => other.extend),
-    logs: others.filter((other) => other.log).map((other) => [other.log, other.msg]),
+    extensions,
+    logs,
   };
 }
 
-module.exports = { call };
+module.exports = { call, callBatch };

@@ -7,7 +7,7 @@ const assert = require('node:assert');
 const test = require('node:test');
 
 const { App, Dead, Drop, HandlerError, NULL, Retry } = require('..');
-const { call } = require('../lib/testing');
+const { call, callBatch } = require('../lib/testing');
 
 const appOf = (run, options = {}) => new App().handler(options, run);
 const thrower = (error) => () => {
@@ -16,6 +16,10 @@ const thrower = (error) => () => {
 
 /** Without what it prints to standard error; [result, printed]. */
 async function quietly(...words) {
+  return quiet(() => call(...words));
+}
+
+async function quiet(run) {
   const write = process.stderr.write;
   let printed = '';
   process.stderr.write = (text) => {
@@ -23,7 +27,7 @@ async function quietly(...words) {
     return true;
   };
   try {
-    return [await call(...words), printed];
+    return [await run(), printed];
   } finally {
     process.stderr.write = write;
   }
@@ -173,4 +177,53 @@ test('durations are checked where they are given', () => {
   for (const value of ['5', '', '5 s', -1, NaN, Infinity, 4e10, '-5s', {}]) {
     assert.throws(() => new Retry('', { delay: value }));
   }
+});
+
+/** [verdict, reply] of each, which must be the same in both protocols. */
+async function verdictsOf(run, values, options) {
+  const lists = [];
+  for (const protocol of ['lines', 'frames']) {
+    const [results] = await quiet(() => callBatch(appOf(run, options), values, { protocol }));
+    lists.push(results.map(({ verdict, reply }) => [verdict, reply?.toString()]));
+  }
+  assert.deepStrictEqual(lists[0], lists[1]);
+  return lists[0];
+}
+
+test('each message of a batch has a result of its own', async () => {
+  const run = (messages) => {
+    messages[0].publish('audit', messages[0].value);
+    return messages.map(({ text }) => (text === 'x' ? new Dead('never') : text.toUpperCase()));
+  };
+  assert.deepStrictEqual(await verdictsOf(run, ['a', 'x', 'c'], { batch: true }),
+    [['ok', 'A'], ['dead', undefined], ['ok', 'C']]);
+  const results = await callBatch(appOf(run, { batch: true }), ['a', 'b'], { protocol: 'frames' });
+  assert.deepStrictEqual(results.map(({ outputs }) => outputs.length), [1, 0]);
+});
+
+test('nothing is ok for each message of a batch, and an exception is for all', async () => {
+  const two = (run) => verdictsOf(run, ['a', 'b'], { batch: true });
+  assert.deepStrictEqual(await two(() => {}), Array(2).fill(['ok', undefined]));
+  for (const run of [thrower(new Retry('later')), async () => new Retry('later')]) {
+    assert.deepStrictEqual(await two(run), Array(2).fill(['retry', undefined]));
+  }
+  for (const run of [() => 7, async () => [1, 2, 3]]) {
+    assert.deepStrictEqual(await two(run), Array(2).fill(['error', undefined]));
+  }
+});
+
+test('what cannot be sent is an error of its message alone', async () => {
+  for (const wrong of [7, '\ud800']) {
+    const verdicts = await verdictsOf(() => [wrong, 'b'], ['', ''], { batch: true });
+    assert.deepStrictEqual(verdicts, [['error', undefined], ['ok', 'b']]);
+  }
+});
+
+test('handlers of one message and of batches get what they take', async () => {
+  for (const concurrent of [true, false]) {
+    const verdicts = await verdictsOf((message) => message.json(), ['[1]', '{', '[2]'], { concurrent });
+    assert.deepStrictEqual(verdicts, [['ok', '[1]'], ['error', undefined], ['ok', '[2]']]);
+  }
+  const one = await call(appOf(async (all) => [`${all.length} ${all[0].text}`], { batch: true }), 'a');
+  assert.strictEqual(one.reply.toString(), '1 a');
 });
