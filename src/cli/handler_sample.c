@@ -59,6 +59,7 @@ lw_samples_create(void)
     samples->stream.subscription.name = "check";
     samples->stream.subscription.pipeline = "check";
     samples->stream.subscription.broker = &samples->broker;
+    samples->stream.subscription.view = &lw_dispatcher_view;
     samples->partition.topic = "check";
     samples->partition.subscription = &samples->stream.subscription;
     return samples;

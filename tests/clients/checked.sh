@@ -10,19 +10,21 @@ ln -s "$root/clients/node" "$modules/laneway"
 export PYTHONPATH=$root/clients/python NODE_PATH=$modules PYTHONDONTWRITEBYTECODE=1
 failures=0
 
-# check NAME VALUE PROGRAM...: as a service would start that handler.
+# check PROTOCOL NAME VALUE PROGRAM...: as a service would start that handler.
 check()
 {
-    "$LANEWAY" handler check --strict --timeout 60s --name "$1" --value "$2" "${@:3}" >"$modules/out" ||
-        { cat "$modules/out"; failures=$((failures + 1)); }
-    echo "${*:3}: $(grep '^\(not \)\?fit' "$modules/out")"
+    "$LANEWAY" handler check --strict --timeout 60s --protocol "$1" --name "$2" --value "$3" "${@:4}" \
+        >"$modules/out" || { cat "$modules/out"; failures=$((failures + 1)); }
+    echo "${*:4}, $1: $(grep '^\(not \)\?fit' "$modules/out")"
 }
 
 cd "$root/examples" || exit 1
-check confirm-order '{"id": 7}' python3 languages/confirm.py
-check digest 'a document' python3 cpu-bound/digest.py
-check price-order '{"id": 7, "item": "lamp"}' python3 io-bound/price_order.py
-if command -v node >/dev/null; then
-    check confirm-order '{"id": 7}' node languages/confirm.js
-fi
+check lines digest 'a document' python3 cpu-bound/digest.py
+check lines price-order '{"id": 7, "item": "lamp"}' python3 io-bound/price_order.py
+for protocol in lines frames; do
+    check $protocol confirm-order '{"id": 7}' python3 languages/confirm.py
+    if command -v node >/dev/null; then
+        check $protocol confirm-order '{"id": 7}' node languages/confirm.js
+    fi
+done
 exit $((failures > 0))
