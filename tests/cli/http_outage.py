@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""http_outage.py: a handler behind HTTP whose service is something else, then there, then killed,
+then there again. Every message is answered, none is dead, and at most those that were in the
+service when it was killed count a second attempt."""
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import memory_service  # noqa: E402
+from memory_service import expect  # noqa: E402
+
+MESSAGES = 400
+SLOTS = 8
+CONFIG = """
+version: 1
+service: {{ name: outage, concurrency: {slots} }}
+brokers:
+  main: {{ url: "kafka://localhost:9092" }}
+handlers:
+  show: {{ http: "http://127.0.0.1:{port}/in", timeout: 60s }}
+pipelines:
+  p:
+    broker: main
+    handler: show
+    consumer: {{ group: g }}
+    topics: [orders]
+    on_error: retry
+    retry: {{ in_place: true, max_attempts: 3, backoff: {{ initial: 5ms, jitter: 0 }} }}
+    dead_letter: {{ topic: dead }}
+    reply: {{ topic: replies }}
+"""
+
+
+def start(port):
+    server = subprocess.Popen(
+        [sys.executable, memory_service.ROOT / "tests/support/http_server.py", "--port", str(port)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    expect("port", server.stdout.readline().strip(), str(port))
+    return server
+
+
+def requests_of(port):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/", data=b"stats")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.loads(answer.read())["requests"]
+
+
+def run(folder, port, results):
+    (folder / "outage.yaml").write_text(CONFIG.format(port=port, slots=SLOTS))
+    messages = [{"topic": "orders", "key": f"k{i}", "value": f"wait 50 show {i}"}
+                for i in range(MESSAGES)]
+    published, log = [], "it did not end"
+    try:
+        published, log = memory_service.run(folder, "outage.yaml", "g", ["orders"], messages)
+    finally:
+        results.append((published, log))
+
+
+def check(published, log):
+    replies = [json.loads(m["value"]) for m in published if m["topic"] == "replies"]
+    headers = [dict(reply["headers"]) for reply in replies]
+    expect("dead letters", sum(m["topic"] == "dead" for m in published), 0)
+    expect("answered", sorted(reply["body"] for reply in replies),
+           sorted(f"show {i}" for i in range(MESSAGES)))
+    again = sum(int(header["x-laneway-attempt"]) > 1 for header in headers)
+    if again > SLOTS:
+        raise AssertionError(f"{again} messages were charged for the service's end")
+    if log.count("handler.down") < 2 or log.count("handler.up") < 2:
+        raise AssertionError(f"two outages are not in the log:\n{log[-4000:]}")
+    print(f"{len(replies)} answered, {again} of them in a second attempt")
+
+
+def main():
+    results = []
+    other = socket.create_server(("127.0.0.1", 0))
+    port = other.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        thread = threading.Thread(target=run, args=(pathlib.Path(folder), port, results))
+        thread.start()
+        other.settimeout(120)
+        client, _ = other.accept()  # somebody else's port: no word of HTTP
+        client.sendall(b"220 mail ready\r\n")
+        client.close()
+        other.close()
+        server = start(port)
+        deadline = time.monotonic() + 120
+        while requests_of(port) < 40 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        server.kill()
+        server.wait()
+        server = start(port)
+        thread.join(240)
+        server.kill()
+        server.wait()
+    check(*results[0])
+
+
+main()
