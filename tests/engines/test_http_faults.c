@@ -5,6 +5,7 @@
  */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engines/http/http.h"
 #include "tests/engines/http_world.h"
 
 static struct http_server server;
@@ -440,6 +442,47 @@ what_cannot_be_used_is_refused_at_its_making(void **state)
     world_destroy(world);
 }
 
+/* How many descriptors are watched; fails when one of them is closed. */
+static size_t
+watched(struct world *world)
+{
+    const struct lw_http *http = lw_http_of(world->engine);
+    size_t count = 0;
+    for (size_t fd = 0; fd < http->socket_capacity; fd++) {
+        if (http->sockets[fd]) {
+            assert_true(fcntl((int)fd, F_GETFD) >= 0);
+            assert_true(fcntl((int)fd, F_GETFD) & FD_CLOEXEC);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void
+no_descriptor_is_watched_after_its_end(void **state)
+{
+    char url[64];
+    (void)state;
+    (void)snprintf(url, sizeof url, "http://localhost:%d/", server.port);
+    struct world *world = open_at(url, 300);
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK); /* perhaps by way of ::1 */
+    assert_int_equal(watched(world), 1);
+    http_ask(world, "hold"); /* times out, and its connection is closed */
+    assert_int_equal(watched(world), 0);
+    http_ask(world, "rawclose HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi");
+    world_spend(world, 50); /* the other side closes what rests in the pool */
+    assert_in_range(watched(world), 0, 1);
+    http_ask(world, "rawclose HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi");
+    http_ask(world, "crash");
+    assert_int_equal(watched(world), 0);
+    world_destroy(world);
+    (void)snprintf(url, sizeof url, "http://localhost:%d/", http_free_port());
+    world = open_at(url, 300);
+    assert_down(world, http_ask(world, "ok"), "E0620");
+    assert_int_equal(watched(world), 0);
+    world_destroy(world);
+}
+
 static void
 requests_of_version_2_share_a_connection(void **state)
 {
@@ -490,6 +533,7 @@ main(void)
         cmocka_unit_test(an_engine_may_be_destroyed_with_requests_under_way),
         cmocka_unit_test(a_token_is_read_again_when_it_changes),
         cmocka_unit_test(what_cannot_be_used_is_refused_at_its_making),
+        cmocka_unit_test(no_descriptor_is_watched_after_its_end),
         cmocka_unit_test(requests_of_version_2_share_a_connection),
     };
     http_server_start(&server, 0, NULL);

@@ -24,6 +24,7 @@ import sys
 
 counts = {"connections": 0, "requests": 0, "big_sent": 0, "open": 0}
 options = None
+serving = set()  # asyncio itself keeps no more than weak references
 
 
 class Request:
@@ -229,6 +230,7 @@ async def serve_http2(reader, writer):
 
 async def serve(reader, writer):
     counts["connections"] += 1
+    serving.add(asyncio.current_task())
     try:
         tls = writer.get_extra_info("ssl_object")
         is_h2 = options.h2 and tls.selected_alpn_protocol() == "h2"
@@ -236,6 +238,7 @@ async def serve(reader, writer):
     except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, BrokenPipeError):
         pass
     finally:
+        serving.discard(asyncio.current_task())
         writer.close()
 
 
