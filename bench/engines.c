@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "bench/support/engine_world.h"
 #include "bench/support/figures.h"
+#include "bench/support/processes.h"
 #include "engines/common/plugin_file.h"
 #include "engines/loop.h"
 #include "engines/threads.h"
@@ -203,6 +204,61 @@ measure_threads(struct lw_figures *figures)
                      "of 2/t_h", 0.97, 0.93, false);
 }
 
+/* -- processes --------------------------------------------------------------------------------- */
+
+static double
+run_processes(const struct work *work)
+{
+    const struct lw_processes_run run = { .symbol = work->name,
+                                          .workers = work->workers,
+                                          .window = 64,
+                                          .messages = work->messages,
+                                          .value = value_of_bench() };
+    return lw_processes_bench(&run).seconds;
+}
+
+/* A handler that does nothing, on one worker: with us that is two processors. */
+static void
+measure_flow(struct lw_figures *figures)
+{
+    const struct lw_processes_run run = { .symbol = "noop",
+                                          .workers = 1,
+                                          .window = 512,
+                                          .messages = 2000000,
+                                          .value = value_of_bench() };
+    double rates[ROUNDS];
+    double bare[ROUNDS];
+    double wakes = 0;
+    double allocations = 0;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        struct lw_processes_result result = lw_processes_bench(&run);
+        double messages = (double)run.messages;
+        double woken = (double)(result.figures.worker_wakes + result.figures.owner_wakes);
+        rates[i] = messages / result.seconds;
+        bare[i] = messages / lw_processes_bare(run.messages, run.value.size);
+        wakes = woken / messages > wakes ? woken / messages : wakes;
+        allocations += (double)result.allocations / messages / ROUNDS;
+    }
+    double rate = median(rates);
+    lw_figures_print(figures, "processes_noop_rate", rate / 1e6, "M msg/s", 1.2, 1.0, false);
+    lw_figures_note("processes_bare_rings", median(bare) / 1e6, "M msg/s");
+    lw_figures_note("processes_share_of_bare", rate / median(bare), "of bare rings");
+    lw_figures_print(figures, "processes_wakes", wakes, "/msg", 1.0 / 32, 1.0 / 32, true);
+    lw_figures_print(figures, "processes_allocations", allocations, "/msg", 0, 0.0001, true);
+}
+
+static void
+measure_processes(struct lw_figures *figures)
+{
+    const struct work sleeping = { .name = "nap", .workers = 8, .messages = 4000 };
+    const struct work computing = { .name = "cpu", .workers = 2, .messages = 8000 };
+    measure_flow(figures);
+    lw_figures_print(figures, "processes_8_sleep_share", share_of(&sleeping, run_processes),
+                     "of 8/T", 0.95, 0.93, false);
+    lw_figures_print(figures, "processes_2_cpu_share", share_of(&computing, run_processes),
+                     "of 2/t_h", 0.93, 0.9, false);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -218,6 +274,7 @@ main(int argc, char **argv)
                      true);
     if (!figures.is_instructions_only) {
         measure_threads(&figures);
+        measure_processes(&figures);
     }
     return lw_figures_exit(&figures);
 }

@@ -23,4 +23,4 @@ add_library(bench_plugin_handlers MODULE ${PROJECT_SOURCE_DIR}/bench/plugins/han
 set_target_properties(bench_plugin_handlers PROPERTIES PREFIX "" OUTPUT_NAME handlers
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench/plugins)
 target_link_libraries(bench_plugin_handlers PRIVATE lw_compile)
-add_dependencies(bench_engines bench_plugin_handlers)
+add_dependencies(bench_engines bench_plugin_handlers laneway-zygote)

@@ -33,6 +33,25 @@ static const struct lw_broker_ops broker_ops = { .scheme = "bench",
                                                  .headers = headers,
                                                  .times = times };
 
+static uint32_t
+retries(const struct lw_delivery *delivery)
+{
+    (void)delivery;
+    return 0;
+}
+
+static size_t
+message_id(const struct lw_delivery *delivery, char *out, size_t size)
+{
+    int length = snprintf(out, size, "bench/orders/0/%lld",
+                          (long long)delivery->message.position);
+    return (size_t)length;
+}
+
+static const struct lw_view_ops view_ops = { .retries = retries,
+                                             .message_id = message_id,
+                                             .now = lw_clock_monotonic_ns };
+
 static void
 fail(const char *what)
 {
@@ -111,6 +130,7 @@ lw_engine_world_open(struct lw_engine_world *world, uint32_t in_hand, struct lw_
     world->subscription.name = "group";
     world->subscription.pipeline = "bench";
     world->subscription.broker = &world->broker;
+    world->subscription.view = &view_ops;
     world->partition.topic = "orders";
     world->partition.subscription = &world->subscription;
     world->deliveries = calloc(in_hand, sizeof *world->deliveries);

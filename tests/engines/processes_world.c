@@ -94,3 +94,13 @@ processes_kill_zygote(struct world *world)
     assert_int_equal(kill(pid, SIGKILL), 0);
     world_wait(world, is_lost);
 }
+
+void
+processes_kill_any(const struct world *world, uint32_t which)
+{
+    const struct lw_processes *processes = processes_in(world);
+    pid_t pid = processes->workers[which % processes->worker_count].pid;
+    if (pid > 1) {
+        (void)kill(pid, SIGKILL);
+    }
+}

@@ -20,5 +20,7 @@ struct lw_processes_figures processes_figures(const struct world *world);
 void processes_kill_zygote(struct world *world);
 /* The process of the first worker; waits until it is known. */
 pid_t processes_pid(struct world *world);
+/* Kills one of its processes, if that one is running now. */
+void processes_kill_any(const struct world *world, uint32_t which);
 
 #endif

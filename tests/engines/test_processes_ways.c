@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_processes_ways.c: what engine processes is told by its options: what a handler sees, batches
+ * and why they were handed over, workers that are replaced, lanes that are pinned; and kills at
+ * random moments, after which every message has been answered once and nobody was charged.
+ */
+#include "tests/support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tests/engines/processes_world.h"
+
+static struct lw_bytes
+reply_of(const struct lw_delivery *delivery)
+{
+    struct lw_output view;
+    struct lw_header headers[1];
+    assert_int_equal(delivery->verdict, LW_OK);
+    assert_int_equal(delivery->outcome->output_count, 1);
+    lw_outcome_view(delivery->outcome, 0, &view, headers);
+    return view.value;
+}
+
+static long
+number_of(const struct lw_delivery *delivery)
+{
+    char text[32] = "";
+    struct lw_bytes reply = reply_of(delivery);
+    assert_true(reply.size < sizeof text);
+    memcpy(text, reply.data, reply.size);
+    return strtol(text, NULL, 10);
+}
+
+/* -- What a handler sees ---------------------------------------------------------------------------- */
+
+static void
+a_handler_sees_all_of_its_message_in_its_process(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    struct world *world = processes_open_world(&options);
+    struct lw_header header = { lw_bytes_of("h"), lw_bytes_of("1") };
+    world->times = (struct lw_message_times){ 1111, 2222 };
+    struct lw_delivery *plain = world_run(world, "see");
+    world_wait_results(world, 1);
+    world->headers = &header;
+    world->header_count = 1;
+    struct lw_delivery *again = world_delivery(world, "see");
+    again->message.redeliveries = 4;
+    again->attempt = 1;
+    world_wait(world, world_engine_has_room);
+    assert_true(world_submit(world, again));
+    world_wait_results(world, 2);
+    assert_true(lw_text_is_equal(
+        reply_of(plain),
+        "id=main/orders/3/0 topic=orders partition=3 offset=0 subscription=group pipeline=pipe "
+        "key=k h= timestamp=1111 event=2222 attempt=1 retries=0 redeliveries=0 deadline=1 "
+        "dispatcher=0"));
+    assert_true(lw_text_is_equal(
+        reply_of(again),
+        "id=main/orders/3/1 topic=orders partition=3 offset=1 subscription=group pipeline=pipe "
+        "key=k h=1 timestamp=1111 event=2222 attempt=2 retries=4 redeliveries=4 deadline=1 "
+        "dispatcher=0"));
+    world_destroy(world);
+}
+
+static void
+a_running_handler_is_told_that_nobody_waits_for_it(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *held = world_run(world, "until-cancelled");
+    world_spend(world, 50);
+    world->engine->ops->cancel(world->engine, held);
+    world_wait_results(world, 1);
+    assert_int_equal(held->verdict, LW_DROP);
+    world_destroy(world);
+}
+
+/* -- Batches ----------------------------------------------------------------------------------------- */
+
+static struct world *
+open_batching(uint32_t size, int64_t wait_ms, enum lw_handover handover, int64_t residence_ms)
+{
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 64;
+    options.tune.batch_size = size;
+    options.tune.batch_wait_ms = wait_ms;
+    options.tune.handover = handover;
+    options.tune.batch_min_residence_ms = residence_ms;
+    struct world *world = processes_open_world(&options);
+    world_wait(world, world_engine_has_room);
+    return world;
+}
+
+static void
+submit_now(struct world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(world_submit(world, world_delivery(world, "ok")));
+    }
+}
+
+/* The first two make the depth known: a handler that takes no time may be given many. */
+static void
+learn_depth(struct world *world)
+{
+    submit_now(world, 2);
+    world_wait_results(world, 2);
+    assert_true(world->engine->room >= 16);
+}
+
+static void
+a_full_batch_is_handed_over_at_once(void **state)
+{
+    (void)state;
+    struct world *world = open_batching(2, 60000, LW_HANDOVER_TIMER, 0);
+    learn_depth(world);
+    submit_now(world, 6);
+    world_wait_results(world, 8);
+    struct lw_processes_figures figures = processes_figures(world);
+    assert_int_equal(figures.flushes[LW_PROCESSES_BY_SIZE], 4);
+    assert_int_equal(figures.last_size, 2);
+    assert_int_equal(figures.messages, 8);
+    world_destroy(world);
+}
+
+static void
+what_is_no_batch_waits_for_the_timer(void **state)
+{
+    (void)state;
+    struct world *world = open_batching(64, 100, LW_HANDOVER_TIMER, 0);
+    submit_now(world, 2);
+    world_spend(world, 20);
+    assert_int_equal(processes_figures(world).buffered, 2);
+    world_wait_results(world, 2);
+    struct lw_processes_figures figures = processes_figures(world);
+    assert_int_equal(figures.flushes[LW_PROCESSES_BY_TIMER], 1);
+    assert_true(figures.last_wait_ns >= 100 * LW_MS);
+    assert_int_equal(figures.buffered, 0);
+    world_destroy(world);
+}
+
+static void
+a_worker_without_work_demands_what_there_is(void **state)
+{
+    (void)state;
+    struct world *world = open_batching(64, 60000, LW_HANDOVER_DEMAND, 0);
+    submit_now(world, 2);
+    world_wait_results(world, 2);
+    assert_int_equal(processes_figures(world).flushes[LW_PROCESSES_BY_DEMAND], 1);
+    world_destroy(world);
+}
+
+static void
+demand_waits_for_the_least_residence(void **state)
+{
+    (void)state;
+    struct world *world = open_batching(64, 60000, LW_HANDOVER_MIN_RESIDENCE, 80);
+    submit_now(world, 2);
+    world_wait_results(world, 2);
+    struct lw_processes_figures figures = processes_figures(world);
+    assert_int_equal(figures.flushes[LW_PROCESSES_BY_RESIDENCE], 1);
+    assert_true(figures.last_wait_ns >= 80 * LW_MS);
+    world_destroy(world);
+}
+
+static void
+a_stop_hands_over_what_was_gathered(void **state)
+{
+    (void)state;
+    struct world *world = open_batching(64, 60000, LW_HANDOVER_TIMER, 0);
+    submit_now(world, 2);
+    world->engine->ops->stop(world->engine, world->host->now + 10000 * LW_MS);
+    world_wait_results(world, 2);
+    assert_int_equal(world->deliveries[0].verdict, LW_OK);
+    assert_int_equal(processes_figures(world).flushes[LW_PROCESSES_BY_CLOSE], 1);
+    world_wait(world, world_engine_is_stopped);
+    world_destroy(world);
+}
+
+static void
+the_three_times_of_a_message_are_kept(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    struct world *world = processes_open_world(&options);
+    world_run(world, "spin 30");
+    world_wait_results(world, 1);
+    struct lw_processes_figures figures = processes_figures(world);
+    assert_int_equal(figures.timed, 1);
+    assert_true(figures.execution_ns >= 30 * LW_MS);
+    assert_true(figures.last_handover_ns > 0 && figures.last_return_ns > 0);
+    world_destroy(world);
+}
+
+/* -- Workers ----------------------------------------------------------------------------------------- */
+
+static void
+a_worker_is_replaced_after_its_number_of_messages(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 4;
+    options.tune.recycle_after = 5;
+    options.tune.recycle_jitter = 2;
+    struct world *world = processes_open_world(&options);
+    for (size_t i = 0; i < 40; i++) {
+        world_run(world, "pid");
+    }
+    world_wait_results(world, 40);
+    uint32_t processes = 1;
+    uint32_t run = 1;
+    for (size_t i = 1; i < 40; i++) {
+        bool is_same = number_of(&world->deliveries[i]) == number_of(&world->deliveries[i - 1]);
+        run = is_same ? run + 1 : 1;
+        processes += is_same ? 0 : 1;
+        assert_true(run <= 7);
+        assert_int_equal(world->deliveries[i].attempt, 1);
+    }
+    assert_true(processes >= 6 && processes <= 8);
+    assert_int_equal(processes_figures(world).charged, 0);
+    world_destroy(world);
+}
+
+static void
+a_pinned_key_always_meets_the_same_worker(void **state)
+{
+    static char keys[8][4];
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 3;
+    options.window = 2;
+    options.tune.pins_lanes = true;
+    struct world *world = processes_open_world(&options);
+    for (size_t i = 0; i < 80; i++) {
+        (void)snprintf(keys[i % 8], sizeof keys[0], "k%zu", i % 8);
+        struct lw_delivery *delivery = world_delivery(world, "pid");
+        delivery->message.key = lw_bytes_of(keys[i % 8]);
+        world_wait(world, world_engine_has_room);
+        assert_true(world_submit(world, delivery));
+    }
+    world_wait_results(world, 80);
+    for (size_t i = 8; i < 80; i++) {
+        assert_int_equal(number_of(&world->deliveries[i]),
+                         number_of(&world->deliveries[i % 8]));
+    }
+    world_destroy(world);
+}
+
+/* Those that a kill met while they ran alone as suspects: they are charged, and run once more. */
+static uint32_t
+run_charged_again(struct world *world, uint32_t count)
+{
+    uint32_t charged = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct lw_delivery *delivery = &world->deliveries[i];
+        if (delivery->verdict == LW_OK) {
+            continue;
+        }
+        assert_int_equal(delivery->verdict, LW_ERROR);
+        assert_int_equal(delivery->outcome->signal, SIGKILL);
+        world_wait(world, world_engine_has_room);
+        assert_true(world_submit(world, delivery));
+        charged++;
+    }
+    world_wait_results(world, count + charged);
+    return charged;
+}
+
+struct round {
+    uint32_t kills;
+    uint64_t crashes;
+    uint64_t charged;
+};
+
+/* One engine, that many messages, one kill in every `distance` of them, about. */
+static struct round
+kill_at_random(uint32_t messages, uint32_t distance)
+{
+    struct lw_processes_options options = processes_options("naughty");
+    struct round round = { 0 };
+    options.workers = 2;
+    options.window = 16;
+    struct world *world = processes_open_world(&options);
+    for (uint32_t i = 0; i < messages; i++) {
+        world_run(world, i % 50 == 0 ? "spin 2" : "ok");
+        if ((uint32_t)rand() % distance == 0) {
+            processes_kill_any(world, (uint32_t)rand());
+            round.kills++;
+        }
+    }
+    world_wait_results(world, messages);
+    round.crashes = processes_figures(world).crashes;
+    round.charged = processes_figures(world).charged;
+    assert_int_equal(run_charged_again(world, messages), round.charged);
+    for (uint32_t i = 0; i < messages; i++) {
+        assert_int_equal(world->deliveries[i].verdict, LW_OK);
+        assert_true(world->deliveries[i].attempt <= 2);
+    }
+    world_destroy(world);
+    return round;
+}
+
+/* LANEWAY_TEST_KILLS asks for more of them: tools/long. */
+static void
+kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone(void **state)
+{
+    enum { MESSAGES = 3000, KILLS = 15 };
+    (void)state;
+    const char *wanted_text = getenv("LANEWAY_TEST_KILLS");
+    const char *seed_text = getenv("LANEWAY_TEST_SEED");
+    uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : lw_clock_seed();
+    unsigned long wanted = wanted_text ? strtoul(wanted_text, NULL, 10) : KILLS;
+    struct round sum = { 0 };
+    unsigned long messages = 0;
+    srand((unsigned)seed);
+    do {
+        struct round round = kill_at_random(MESSAGES, MESSAGES / KILLS);
+        messages += MESSAGES;
+        sum.kills += round.kills;
+        sum.crashes += round.crashes;
+        sum.charged += round.charged;
+    } while (sum.kills < wanted / 2 || (wanted_text && sum.kills < wanted));
+    print_message("seed %llu: %lu messages, %u kills, %llu met a handler, %llu of them alone\n",
+                  (unsigned long long)seed, messages, sum.kills,
+                  (unsigned long long)sum.crashes, (unsigned long long)sum.charged);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_handler_sees_all_of_its_message_in_its_process),
+        cmocka_unit_test(a_running_handler_is_told_that_nobody_waits_for_it),
+        cmocka_unit_test(a_full_batch_is_handed_over_at_once),
+        cmocka_unit_test(what_is_no_batch_waits_for_the_timer),
+        cmocka_unit_test(a_worker_without_work_demands_what_there_is),
+        cmocka_unit_test(demand_waits_for_the_least_residence),
+        cmocka_unit_test(a_stop_hands_over_what_was_gathered),
+        cmocka_unit_test(the_three_times_of_a_message_are_kept),
+        cmocka_unit_test(a_worker_is_replaced_after_its_number_of_messages),
+        cmocka_unit_test(a_pinned_key_always_meets_the_same_worker),
+        cmocka_unit_test(kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
