@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <laneway/laneway.h>
+
 enum { LEVELS_MAX = 5 };
 
 static bool
@@ -27,11 +29,12 @@ is_safe(const char *path)
 }
 
 static bool
-try_folder(const char *folder, size_t length, const char *rest, const char *name,
-           char *ret_path, size_t size)
+try_folder(struct lw_bytes prefix, const char *rest, const char *name, char *ret_path,
+           size_t size)
 {
     char path[PATH_MAX];
-    int written = snprintf(path, sizeof path, "%.*s%s/%s", (int)length, folder, rest, name);
+    int written = snprintf(path, sizeof path, "%.*s%s/%s", (int)prefix.size,
+                           (const char *)prefix.data, rest, name);
     if (written < 0 || (size_t)written >= sizeof path || (size_t)written >= size ||
         !is_safe(path)) {
         return false;
@@ -52,7 +55,8 @@ lw_installed_find_near(const char *from, const char *name, char *ret_path, size_
             length--;
         }
         length -= length > 0 ? 1 : 0; /* the folder, without its slash */
-        if (try_folder(from, length, "/libexec/laneway", name, ret_path, size)) {
+        if (try_folder((struct lw_bytes){ from, length }, "/libexec/laneway", name, ret_path,
+                       size)) {
             return true;
         }
     }
@@ -83,7 +87,7 @@ find_near_library(const char *name, char *ret_path, size_t size)
 bool
 lw_installed_find(const char *name, char *ret_path, size_t size)
 {
-    const char *prefix = LW_LIBEXEC_DIR;
+    const struct lw_bytes prefix = { LW_LIBEXEC_DIR, strlen(LW_LIBEXEC_DIR) };
     return find_near_command(name, ret_path, size) || find_near_library(name, ret_path, size) ||
-           try_folder(prefix, strlen(prefix), "", name, ret_path, size);
+           try_folder(prefix, "", name, ret_path, size);
 }

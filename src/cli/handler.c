@@ -16,7 +16,8 @@ enum { FLAG_PROTOCOL = LW_FLAG_OWN, FLAG_TIMEOUT, FLAG_VALUE, FLAG_NAME, FLAG_ST
 enum { VALUE_BYTES_MAX = 8 * 1024 * 1024 };
 
 const struct lw_flag lw_handler_flags[] = {
-    { FLAG_PROTOCOL, "protocol", "NAME", "how it is spoken to: lines (default) or frames" },
+    { FLAG_PROTOCOL, "protocol", "NAME",
+      "how it is spoken to: lines (default), frames or once" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long an answer may take (5s)" },
     { FLAG_VALUE, "value", "TEXT",
       "a value that it must say ok to; @FILE reads it from a file" },
@@ -60,7 +61,8 @@ static bool
 run_steps(struct job *job)
 {
     struct lw_check *check = &job->check;
-    for (const struct lw_check_step *step = lw_check_steps; step->id; step++) {
+    const struct lw_check_step *step = check->protocol ? lw_check_steps : lw_check_once_steps;
+    for (; step->id; step++) {
         run_step(job, step);
         bool is_hopeless = step->is_basic && check->finding.result == LW_FINDING_FAILED;
         if (is_hopeless || check->cli->is_output_broken) {
@@ -96,13 +98,17 @@ set_protocol(struct job *job)
     struct lw_cli *cli = job->check.cli;
     static const struct lw_programs_protocol *const protocols[] = { &lw_programs_lines,
                                                                     &lw_programs_frames };
+    job->check.protocol_name = cli->value;
+    job->check.protocol = NULL;
     for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++) {
         if (strcmp(cli->value, protocols[i]->name) == 0) {
             job->check.protocol = protocols[i];
-            return true;
         }
     }
-    cli->exit_code = lw_cli_usage(cli, "--protocol \"%s\" is none of lines, frames",
+    if (job->check.protocol || strcmp(cli->value, "once") == 0) {
+        return true;
+    }
+    cli->exit_code = lw_cli_usage(cli, "--protocol \"%s\" is none of lines, frames, once",
                                   cli->value);
     return false;
 }
@@ -206,14 +212,14 @@ read_words(struct job *job)
 static bool
 set_environment(struct job *job)
 {
-    static const char *environment[] = { "LANEWAY_FD=3", "LANEWAY_SERVICE=check", NULL, NULL,
-                                         NULL };
+    static const char *environment[5] = { "LANEWAY_SERVICE=check" };
     (void)snprintf(job->protocol, sizeof job->protocol, "LANEWAY_PROTOCOL=%s",
-                   job->check.protocol->name);
+                   job->check.protocol_name);
     lw_text_append(&job->name_text, "LANEWAY_HANDLER=");
     lw_text_append(&job->name_text, job->check.name);
-    environment[2] = job->protocol;
-    environment[3] = job->name_text.data;
+    environment[1] = job->protocol;
+    environment[2] = job->name_text.data;
+    environment[3] = job->check.protocol ? "LANEWAY_FD=3" : "LANEWAY_FD"; /* taken away */
     job->check.command.environment = environment;
     return !job->name_text.is_failed;
 }
@@ -225,6 +231,7 @@ lw_command_handler(struct lw_cli *cli)
     struct job job = { .check = { .cli = cli,
                                   .timeout_ms = 5000,
                                   .name = "check",
+                                  .protocol_name = "lines",
                                   .protocol = &lw_programs_lines } };
     job.check.command.has_answers = true;
     job.check.command.has_pidfd = lw_programs_process_has_pidfd();

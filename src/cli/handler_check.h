@@ -35,8 +35,9 @@ struct lw_finding {
 struct lw_check {
     struct lw_cli *cli;
     struct lw_programs_command command;
-    const struct lw_programs_protocol *protocol;
-    const char *name; /* of the handler, as the hello has it */
+    const char *protocol_name;
+    const struct lw_programs_protocol *protocol; /* NULL: once */
+    const char *name;                            /* of the handler, as the hello has it */
     int64_t timeout_ms;
     struct lw_bytes value; /* --value: what it must say ok to; null: not given */
     struct lw_samples *samples;
@@ -69,6 +70,9 @@ bool lw_check_start(struct lw_check *check);
 /* Ends the process and gathers what it printed. */
 void lw_check_end(struct lw_check *check);
 
+/* What helps when it cannot be run. */
+const char *lw_check_help_of_spawn(const struct lw_check *check, int failed);
+
 /* A message on its way, and what came of it. */
 struct lw_asked {
     const struct lw_sample *sample;
@@ -100,6 +104,9 @@ struct lw_check_step {
 };
 /* All of them in order; the last row has no id. */
 extern const struct lw_check_step lw_check_steps[];
+
+/* -- handler_once.c -- */
+extern const struct lw_check_step lw_check_once_steps[];
 
 /* -- handler_report.c -- */
 struct lw_check_report {

@@ -229,8 +229,8 @@ blame(struct lw_check *check, enum lw_heard heard, const char *what, const char 
 
 /* -- Starting ---------------------------------------------------------------------------------- */
 
-static const char *
-help_of_spawn(const struct lw_check *check, int failed)
+const char *
+lw_check_help_of_spawn(const struct lw_check *check, int failed)
 {
     if (failed == ENOENT && strchr(check->command.program[0], ' ')) {
         return "give the program and its arguments as words of their own: laneway handler "
@@ -250,7 +250,7 @@ open_talk(struct lw_check *check)
 {
     int failed = lw_talk_open(&check->talk, &check->command, check->protocol);
     if (failed) {
-        lw_check_fault(check, help_of_spawn(check, failed), "it cannot be run: %s",
+        lw_check_fault(check, lw_check_help_of_spawn(check, failed), "it cannot be run: %s",
                        strerrordesc_np(failed));
         return false;
     }

@@ -145,7 +145,7 @@ append_head(struct lw_check_report *report)
     for (const char *const *word = report->check->command.program; *word; word++) {
         lw_text_format(out, " %s", *word);
     }
-    lw_text_format(out, " (protocol %s)\n", report->check->protocol->name);
+    lw_text_format(out, " (protocol %s)\n", report->check->protocol_name);
 }
 
 static const char *
@@ -197,7 +197,7 @@ put_head(struct lw_check_report *report)
         lw_json_string(json, *word);
     }
     lw_json_array_end(json);
-    put(json, "protocol", report->check->protocol->name);
+    put(json, "protocol", report->check->protocol_name);
     lw_json_key(json, "checks");
     lw_json_array(json);
 }

@@ -359,6 +359,7 @@ lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command,
         return failed;
     }
     talk->is_open = true;
+    talk->is_answers_ended = !command->has_answers;
     lw_programs_sender_init(&talk->sender);
     lw_programs_reader_init(&talk->output, LINE_BYTES_MAX, false);
     lw_programs_reader_init(&talk->answers, LINE_BYTES_MAX, false);
@@ -457,7 +458,9 @@ lw_talk_ask(struct lw_talk *talk, int64_t id, const struct lw_delivery *delivery
     if (talk->sender.text.is_failed) {
         return false;
     }
-    show_sent(talk, json_of(talk, before));
+    if (id > 0 && talk->protocol->doubt) {
+        show_sent(talk, json_of(talk, before));
+    }
     flush(talk);
     return true;
 }

@@ -147,16 +147,36 @@ def try_words(folder):
         fault(f"-q says something though all is well: {quiet}")
 
 
+CONFIRM = 'body=$(cat); printf %s "$body" | grep -q id || exit 65; echo "$LANEWAY_KEY is confirmed"'
+ONCE = [  # a shell's program, options, exit code, what is said
+    (CONFIRM, SLOW, 0, ["12 passed, 0 warnings"]),
+    ("true", SLOW, 0, ["12 passed, 0 warnings"]),
+    ("exit 127", SLOW, 1, ["exit 127 says that the handler itself is broken"]),
+    ("kill -9 $$", SLOW, 1, ["it was killed by signal 9 (SIGKILL)"]),
+    ("echo why >&2; exit 3", SLOW, 0, ["exit 3 is no word", "why", "it never ended with 0"]),
+    ('eval "echo $LANEWAY_KEY"', SLOW, 1, ["a key or header was run by the shell"]),
+    ("sleep 600 >/dev/null 2>&1 &", SLOW, 0, ["it left 1 process behind"]),
+    ("exec sleep 600", SHORT, 1, ["it did not end within 6s"]),
+    ("exec yes", SHORT, 1, ["it printed more than 16 MiB"]),
+    ("exec >&-; cat >/dev/null; sleep 0.3", SLOW, 0, ["12 passed, 0 warnings"]),
+]
+
+
+def try_once(program, options, code, said):
+    expect(run("--protocol", "once", *options, "sh", "-c", program), code, "(protocol once)", *said)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             jobs = [pool.submit(try_case, how, folder, CASES, "lines") for how in CASES]
             jobs += [pool.submit(try_case, how, folder, FRAMED, "frames") for how in FRAMED]
             jobs += [pool.submit(try_examples), pool.submit(try_words, folder)]
+            jobs += [pool.submit(try_once, *case) for case in ONCE]
             for job in jobs:
                 job.result()
     print("\n".join(FAULTS))
-    print(f"{len(CASES) + len(FRAMED)} handlers, {len(FAULTS)} faults")
+    print(f"{len(CASES) + len(FRAMED) + len(ONCE)} handlers, {len(FAULTS)} faults")
     sys.exit(1 if FAULTS else 0)
 
 

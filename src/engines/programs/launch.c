@@ -209,15 +209,6 @@ count_words(const char *const *list)
     return count;
 }
 
-/* What is asked of the helper, before "--" and the program. */
-struct request {
-    const struct lw_programs_limits *limits;
-    const struct account *account; /* NULL: no user */
-    const char *helper;
-    const char *const *program;
-    const char *directory;
-};
-
 static bool
 open_words(struct words *words, size_t capacity)
 {
@@ -228,20 +219,21 @@ open_words(struct words *words, size_t capacity)
 }
 
 static bool
-write_command(const struct request *request, struct words *words)
+write_command(const struct lw_programs_launch_request *request, const struct account *account,
+              const char *helper, struct words *words)
 {
     enum { OPTIONS_MAX = 16 };
     if (!open_words(words, OPTIONS_MAX + count_words(request->program))) {
         return false;
     }
-    add(words, request->helper);
+    add(words, helper);
     if (request->limits->nofile > 0) {
         add_number(words, "--nofile", request->limits->nofile);
     }
-    if (request->account) {
-        add_number(words, "--uid", request->account->uid);
-        add_number(words, "--gid", request->account->gid);
-        add_option(words, "--groups", request->account->groups);
+    if (account) {
+        add_number(words, "--uid", account->uid);
+        add_number(words, "--gid", account->gid);
+        add_option(words, "--groups", account->groups);
     }
     add_option(words, "--directory", request->directory);
     add_option(words, "--path", getenv("PATH")); // NOLINT(concurrency-mt-unsafe)
@@ -367,42 +359,40 @@ no_memory(struct lw_programs_launch *launch, struct lw_error *ret_error)
 }
 
 enum lw_status
-lw_programs_launch_create(const struct lw_programs_limits *limits, const char *handler,
-                          const char *const *program, const char *directory,
+lw_programs_launch_create(const struct lw_programs_launch_request *request,
                           struct lw_programs_launch *ret_launch, struct lw_error *ret_error)
 {
     char helper[PATH_MAX];
     char said[512];
     struct account account;
+    const struct lw_programs_limits *limits = request->limits;
     struct lw_programs_launch launch = { NULL, NULL };
-    struct words words = { NULL, 0, 0, false };
+    struct words command = { NULL, 0, 0, false };
+    struct words variables = { NULL, 0, 0, false };
     bool has_user = limits->user && limits->user[0];
     const char *why = has_user ? read_account(limits->user, &account) : NULL;
     if (why) {
-        return refuse_user(handler, limits->user, why, ret_error);
+        return refuse_user(request->handler, limits->user, why, ret_error);
     }
     has_user = has_user && !is_us(&account);
-    struct request request = { limits, has_user ? &account : NULL, helper, program, directory };
     if (!has_user && limits->nofile == 0) {
         *ret_launch = launch;
         return LW_STATUS_OK;
     }
     if (!lw_installed_find(helper_name, helper, sizeof helper)) {
-        return refuse(handler, "its limits need laneway-exec, which is not installed",
+        return refuse(request->handler, "its limits need laneway-exec, which is not installed",
                       help_for(limits, ""), ret_error);
     }
-    bool has_words = write_command(&request, &words);
-    launch.argv = words.list;
-    words = (struct words){ NULL, 0, 0, false };
-    has_words = has_words && (!has_user || write_variables(&account, &words));
-    launch.environment = words.list;
+    bool has_words = write_command(request, has_user ? &account : NULL, helper, &command) &&
+                     (!has_user || write_variables(&account, &variables));
+    launch = (struct lw_programs_launch){ command.list, variables.list };
     if (!has_words) {
         return no_memory(&launch, ret_error);
     }
     try_command(launch.argv, said, sizeof said);
     if (strcmp(said, "ok") != 0) {
         lw_programs_launch_destroy(&launch);
-        return refuse(handler, said, help_for(limits, said), ret_error);
+        return refuse(request->handler, said, help_for(limits, said), ret_error);
     }
     *ret_launch = launch;
     return LW_STATUS_OK;

@@ -29,13 +29,16 @@ struct lw_programs_launch {
 
 /* True when laneway-exec is needed. */
 bool lw_programs_launch_is_needed(const struct lw_programs_limits *limits);
-/*
- * Makes the words and tries them. Blocks for some milliseconds: for the start. `handler` is for
- * the error (E0611).
- */
+struct lw_programs_launch_request {
+    const struct lw_programs_limits *limits;
+    const char *handler;        /* for the error */
+    const char *const *program; /* argv, NULL-terminated */
+    const char *directory;      /* NULL: ours */
+};
+
+/* Makes the words and tries them (E0611). Blocks for some milliseconds: for the start. */
 enum lw_status
-lw_programs_launch_create(const struct lw_programs_limits *limits, const char *handler,
-                          const char *const *program, const char *directory,
+lw_programs_launch_create(const struct lw_programs_launch_request *request,
                           struct lw_programs_launch *ret_launch, struct lw_error *ret_error);
 void lw_programs_launch_destroy(struct lw_programs_launch *launch);
 

@@ -84,8 +84,13 @@ lw_programs_limits_open(struct lw_programs *programs, struct lw_error *ret_error
     struct lw_programs_command *command = &programs->config.command;
     enum lw_status status = check_sampling(programs, ret_error);
     if (status == LW_STATUS_OK && lw_programs_launch_is_needed(&programs->limits)) {
-        status = lw_programs_launch_create(&programs->limits, programs->name, command->program,
-                                           command->directory, &programs->launch, ret_error);
+        const struct lw_programs_launch_request request = {
+            .limits = &programs->limits,
+            .handler = programs->name,
+            .program = command->program,
+            .directory = command->directory,
+        };
+        status = lw_programs_launch_create(&request, &programs->launch, ret_error);
     }
     if (status == LW_STATUS_OK && !add_variables(programs)) {
         status = lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
@@ -110,7 +115,7 @@ lw_programs_limits_close(struct lw_programs *programs)
 
 static bool
 has_too_much_memory(const struct lw_programs *programs, const struct lw_programs_usage *usage,
-                    char *why, size_t size)
+                    struct lw_programs_sample *sample)
 {
     char used[32];
     char limit[32];
@@ -120,38 +125,40 @@ has_too_much_memory(const struct lw_programs *programs, const struct lw_programs
     }
     lw_text_from_size((int64_t)(usage->resident_bytes >> 20 << 20), used, sizeof used);
     lw_text_from_size((int64_t)max, limit, sizeof limit);
-    (void)snprintf(why, size, "it used %s of memory, memory_max is %s", used, limit);
+    (void)snprintf(sample->why, sizeof sample->why, "it used %s of memory, memory_max is %s",
+                   used, limit);
     return true;
 }
 
 /* What was used before a message was seen to be the first open one is not its own. */
 static bool
 has_too_much_time(const struct lw_programs *programs, const struct lw_programs_usage *usage,
-                  int64_t id, struct lw_programs_sample *sample, char *why, size_t size)
+                  int64_t id, struct lw_programs_sample *sample)
 {
     char limit[32];
     int64_t max_ms = programs->limits.cpu_max_ms;
     if (id == 0 || id != sample->id || usage->cpu_ms < sample->cpu_ms) {
-        *sample = (struct lw_programs_sample){ .id = id, .cpu_ms = usage->cpu_ms };
+        sample->id = id;
+        sample->cpu_ms = usage->cpu_ms;
         return false;
     }
     if (max_ms == 0 || usage->cpu_ms - sample->cpu_ms <= (uint64_t)max_ms) {
         return false;
     }
     lw_text_from_duration_ms(max_ms, limit, sizeof limit);
-    (void)snprintf(why, size, "it used more processor time on one message than cpu_max, %s",
-                   limit);
+    (void)snprintf(sample->why, sizeof sample->why,
+                   "it used more processor time on one message than cpu_max, %s", limit);
     return true;
 }
 
 bool
 lw_programs_limits_are_over(const struct lw_programs *programs, pid_t pid, int64_t id,
-                            struct lw_programs_sample *sample, char *why, size_t size)
+                            struct lw_programs_sample *sample)
 {
     struct lw_programs_usage usage;
     return lw_programs_usage_read(pid, &usage) &&
-           (has_too_much_memory(programs, &usage, why, size) ||
-            has_too_much_time(programs, &usage, id, sample, why, size));
+           (has_too_much_memory(programs, &usage, sample) ||
+            has_too_much_time(programs, &usage, id, sample));
 }
 
 /* The message that it works on: that of the clock that runs. */
@@ -165,10 +172,10 @@ id_of(const struct lw_programs_worker *worker)
 static void
 look_at(const struct lw_programs *programs, struct lw_programs_worker *worker)
 {
-    char why[128];
     if (lw_programs_limits_are_over(programs, worker->process.pid, id_of(worker),
-                                    &worker->sample, why, sizeof why)) {
-        lw_programs_worker_end(worker, LW_PROGRAMS_BY_LIMIT, worker->config->host->now, why);
+                                    &worker->sample)) {
+        lw_programs_worker_end(worker, LW_PROGRAMS_BY_LIMIT, worker->config->host->now,
+                               worker->sample.why);
     }
 }
 

@@ -130,7 +130,7 @@ static enum lw_verdict
 judge_limit(struct lw_once_run *run, struct lw_programs_exit exit)
 {
     char reason[LW_REASON_MAX];
-    (void)snprintf(reason, sizeof reason, "the handler's process ended: %s", run->why);
+    (void)snprintf(reason, sizeof reason, "the handler's process ended: %s", run->sample.why);
     say(run->delivery, reason);
     if (run->delivery->outcome) {
         run->delivery->outcome->signal = exit.signal;
@@ -288,8 +288,7 @@ on_sample_timer(struct lw_timer *timer, uint64_t now)
     for (uint32_t i = 0; i < once->run_count; i++) {
         struct lw_once_run *run = &once->runs[i];
         if (run->delivery && run->cause != LW_ONCE_BY_LIMIT &&
-            lw_programs_limits_are_over(programs, run->process.pid, 1, &run->sample, run->why,
-                                        sizeof run->why)) {
+            lw_programs_limits_are_over(programs, run->process.pid, 1, &run->sample)) {
             lw_once_run_end(run, LW_ONCE_BY_LIMIT, now);
         }
     }

@@ -23,7 +23,7 @@
 enum lw_once_cause {
     LW_ONCE_BY_ITSELF,
     LW_ONCE_BY_TIMEOUT,
-    LW_ONCE_BY_LIMIT,  /* it used more than it may: `why` */
+    LW_ONCE_BY_LIMIT,  /* it used more than it may: sample.why */
     LW_ONCE_BY_OUTPUT, /* it printed more than a reply may have */
     LW_ONCE_BY_STOP
 };
@@ -57,7 +57,6 @@ struct lw_once_run {
     size_t output_max;
     enum lw_once_cause cause;
     struct lw_programs_sample sample;
-    char why[128]; /* of LW_ONCE_BY_LIMIT */
     bool is_term_sent;
     uint64_t kill_at;
     struct lw_timer timer;      /* the timeout, then the next step of ending */

@@ -106,11 +106,11 @@ lw_programs_limits_open(struct lw_programs *programs, struct lw_error *ret_error
 /* A process was started: it is looked at every 250 ms, if there is a limit to look for. */
 void lw_programs_limits_watch(struct lw_programs *programs);
 /*
- * True when a process and its children use more than they may: `why` says of what. `id` names the
- * message that it works on, 0 none.
+ * True when a process and its children use more than they may: sample->why says of what. `id`
+ * names the message that it works on, 0 none.
  */
 bool lw_programs_limits_are_over(const struct lw_programs *programs, pid_t pid, int64_t id,
-                                 struct lw_programs_sample *sample, char *why, size_t size);
+                                 struct lw_programs_sample *sample);
 void lw_programs_on_sample_timer(struct lw_timer *timer, uint64_t now);
 void lw_programs_limits_close(struct lw_programs *programs);
 

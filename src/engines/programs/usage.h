@@ -19,10 +19,11 @@ struct lw_programs_usage {
     uint32_t process_count;
 };
 
-/* What a process had used when it was seen to begin a message. */
+/* What a process had used when it was seen to begin a message, and what is too much. */
 struct lw_programs_sample {
     int64_t id; /* of the message, 0 none */
     uint64_t cpu_ms;
+    char why[128];
 };
 
 /* Does the kernel list children? Without it only the process itself is seen. */
