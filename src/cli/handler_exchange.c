@@ -261,7 +261,7 @@ open_talk(struct lw_check *check)
 static bool
 say_hello(struct lw_check *check)
 {
-    const struct lw_programs_hello hello = { "check", check->name, LW_CHECK_WINDOW };
+    const struct lw_programs_hello hello = { "check", check->name, LW_CHECK_WINDOW, NULL };
     bool is_said = lw_talk_greet(&check->talk, &hello);
     lw_text_copy(check->finding.sent, sizeof check->finding.sent, check->talk.sent);
     return is_said;

@@ -196,14 +196,16 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
     }
 }
 
-/* Only blocking functions and built-in handlers take several messages at once in this version. */
+/* Blocking functions, built-in handlers and programs that are kept alive take several messages. */
 static void
 check_batch(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
     const struct lw_node *batch = lw_node_child(handler->node, "batch");
     bool is_io = handler->kind == LW_CONFIG_BUILTIN && handler->builtin == LW_BUILTIN_IO &&
                  handler->run.engine == LW_ENGINE_LOOP;
-    bool takes_one = form_of(handler) != LW_FORM_FUNCTION || is_io;
+    bool is_told = handler->kind == LW_CONFIG_PROGRAM &&
+                   handler->run.protocol != LW_PROTOCOL_ONCE;
+    bool takes_one = (form_of(handler) != LW_FORM_FUNCTION && !is_told) || is_io;
     if (!batch || handler->run.batch.size <= 1 || !takes_one) {
         return;
     }
@@ -212,8 +214,9 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
         "handlers.%s takes one message at a time", handler->name);
     lw_diagnostic_show(
         item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
-    lw_diagnostic_help(item, "leave batch out; functions and the built-in handlers but io take "
-                             "several");
+    lw_diagnostic_help(item,
+                       "leave batch out; programs of protocol lines and frames, functions "
+                       "and the built-in handlers but io take several");
 }
 
 /* Keys that only some handlers have, and what a handler is that has none of them. */

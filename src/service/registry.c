@@ -236,7 +236,8 @@ check_batch(const char *name, const struct lw_subscription_options *options,
         return refuse_batch(name, "a batch of no messages or no bytes, or a wait below 0",
                             "batch.size and batch.bytes are at least 1", ret_error);
     }
-    if (batch->size == 1 || options->handler_batch) {
+    bool is_told = options->program && options->protocol != LW_PROTOCOL_ONCE;
+    if (batch->size == 1 || options->handler_batch || is_told) {
         return LW_STATUS_OK;
     }
     char what[128];
@@ -428,6 +429,7 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
         .workers = workers_of(dispatcher, options,
                               is_once ? slots_of(dispatcher, options) : cpu_count()),
         .window = options->window ? options->window : 1,
+        .batch = options->batch,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,
         .limits = { .memory_max = options->memory_max,
@@ -435,6 +437,7 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
                     .nofile = options->nofile,
                     .user = options->run_as },
     };
+    run.batch.size = run.batch.size > 1 ? run.batch.size : 0;
     enum lw_status status = lw_programs_engine_create(
         dispatcher->host, &dispatcher->completions, request->name, &run, ret_engine);
     lw_free(environment);

@@ -73,6 +73,7 @@ read_ready(struct lw_programs_answer *answer, const json_t *ready)
     answer->kind = LW_PROGRAMS_LINE_READY;
     answer->protocol = LW_PROGRAMS_PROTOCOL;
     answer->is_concurrent = json_is_true(json_object_get(ready, "concurrent"));
+    answer->takes_batches = json_is_true(json_object_get(ready, "batch"));
     if (!json_is_object(ready)) {
         set_broken(answer, "ready", "is not an object such as {\"protocol\":1}");
     } else if (protocol && !read_int(protocol, &answer->protocol)) {
@@ -99,7 +100,8 @@ read_answer(struct lw_programs_answer *answer, const json_t *id)
 {
     const json_t *extend = json_object_get(answer->root, "extend");
     answer->kind = LW_PROGRAMS_LINE_ANSWER;
-    answer->has_result = json_object_get(answer->root, "result") != NULL;
+    answer->has_result = json_object_get(answer->root, "result") ||
+                         json_object_get(answer->root, "results");
     bool is_ours = answer->has_result || extend;
     if (!read_int(id, &answer->id) || answer->id <= 0) {
         if (is_ours) {
@@ -148,7 +150,8 @@ lw_programs_answer_read(struct lw_bytes line, struct lw_programs_answer *ret_ans
         return;
     }
     const json_t *root = ret_answer->root;
-    bool is_answer = json_object_get(root, "result") || json_object_get(root, "extend");
+    bool is_answer = json_object_get(root, "result") || json_object_get(root, "results") ||
+                     json_object_get(root, "extend");
     if (!is_answer && (field = json_object_get(root, "ready")) != NULL) {
         read_ready(ret_answer, field);
     } else if (!is_answer && (field = json_object_get(root, "log")) != NULL) {
@@ -192,14 +195,26 @@ add_lengths(const json_t *object, const char *const *names, uint64_t *sum)
     return NULL;
 }
 
+/* One answer, as a whole or of one member. */
+static const char *
+measure(const json_t *root, uint64_t *sum)
+{
+    const json_t *outputs = json_object_get(root, "outputs");
+    const char *wrong = add_lengths(root, message_lengths, sum);
+    for (size_t i = 0; !wrong && i < json_array_size(outputs); i++) {
+        wrong = add_lengths(json_array_get(outputs, i), output_lengths, sum);
+    }
+    return wrong;
+}
+
 bool
 lw_programs_answer_measure(struct lw_programs_answer *answer, uint64_t *ret_size)
 {
     uint64_t sum = 0;
-    const json_t *outputs = json_object_get(answer->root, "outputs");
-    const char *wrong = add_lengths(answer->root, message_lengths, &sum);
-    for (size_t i = 0; !wrong && i < json_array_size(outputs); i++) {
-        wrong = add_lengths(json_array_get(outputs, i), output_lengths, &sum);
+    const json_t *results = json_object_get(answer->root, "results");
+    const char *wrong = measure(answer->root, &sum);
+    for (size_t i = 0; !wrong && i < json_array_size(results); i++) {
+        wrong = measure(json_array_get(results, i), &sum);
     }
     if (wrong) {
         (void)snprintf(answer->why, sizeof answer->why, "\"%s\" is no number of bytes", wrong);
@@ -452,7 +467,9 @@ read_verdict(const struct lw_programs_answer *answer, enum lw_verdict *ret_verdi
              struct fault *fault)
 {
     static const char *const words[] = { "ok", "retry", "dead", "drop", "error" };
-    struct lw_bytes result = view_of(json_object_get(answer->root, "result"));
+    bool is_word = json_is_string(answer->root);
+    struct lw_bytes result = view_of(is_word ? answer->root
+                                             : json_object_get(answer->root, "result"));
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (lw_text_is_equal(result, words[i])) {
             *ret_verdict = (enum lw_verdict)i;
@@ -475,14 +492,15 @@ refuse(struct lw_outcome *outcome, const struct fault *fault)
     return LW_ERROR;
 }
 
-enum lw_verdict
-lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_delivery *delivery)
+/* `said` fields say no more than the verdict. */
+static enum lw_verdict
+apply_one(const struct lw_programs_answer *answer, struct lw_delivery *delivery, size_t said)
 {
     enum lw_verdict verdict = LW_ERROR;
     struct fault fault = { NULL, NULL };
     bool is_right = read_verdict(answer, &verdict, &fault);
-    if (is_right && json_object_size(answer->root) == 2) {
-        return verdict; /* id and result: nothing else is said */
+    if (is_right && json_object_size(answer->root) <= said) {
+        return verdict;
     }
     struct applying applying = { .answer = answer, .tail = answer->tail };
     applying.outcome = lw_delivery_outcome(delivery);
@@ -493,6 +511,56 @@ lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_deli
     is_right = is_right && apply_words(answer, applying.outcome, &applying.fault) &&
                apply_reply(&applying) && apply_outputs(&applying);
     return is_right ? verdict : refuse(applying.outcome, &applying.fault);
+}
+
+/* A result is an object as an answer is, or just the word. Its bytes are the next of the tail. */
+static enum lw_verdict
+apply_result(const struct lw_programs_answer *answer, json_t *result, struct lw_bytes *tail,
+             struct lw_delivery *member)
+{
+    struct lw_programs_answer part = *answer;
+    uint64_t size = 0;
+    (void)measure(result, &size); /* as it was measured before */
+    if (answer->is_framed) {
+        lw_assert(size <= tail->size);
+        part.tail = (struct lw_bytes){ tail->data, (size_t)size };
+        *tail = (struct lw_bytes){ (const char *)tail->data + size, tail->size - (size_t)size };
+    }
+    part.root = result;
+    return apply_one(&part, member, 1);
+}
+
+static enum lw_verdict
+apply_results(const struct lw_programs_answer *answer, const json_t *results,
+              struct lw_delivery *first)
+{
+    uint64_t own = 0;
+    size_t count = json_array_size(results);
+    struct lw_bytes tail = answer->tail;
+    (void)measure(answer->root, &own); /* bytes of the whole come before those of members */
+    if (answer->is_framed) {
+        tail = (struct lw_bytes){ (const char *)tail.data + own, tail.size - (size_t)own };
+    }
+    first->is_each = true;
+    first->task_answers = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    size_t i = 0;
+    for (struct lw_delivery *member = first; member; member = member->task_next, i++) {
+        enum lw_verdict verdict = LW_PENDING;
+        if (i < count) {
+            verdict = apply_result(answer, json_array_get(results, i), &tail, member);
+        }
+        member->verdict = (uint8_t)verdict;
+    }
+    return (enum lw_verdict)first->verdict;
+}
+
+enum lw_verdict
+lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_delivery *delivery)
+{
+    const json_t *results = json_object_get(answer->root, "results");
+    return delivery->is_batch && json_is_array(results)
+               ? apply_results(answer, results, delivery)
+               : apply_one(answer, delivery, 2); /* id and result */
 }
 
 bool

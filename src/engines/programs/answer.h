@@ -5,7 +5,8 @@
  * somebody else, is stray. A frame's bytes lie behind its header: fields such as reply_len take
  * them in order, in place of reply and reply_b64.
  * An answer is applied to its delivery: verdict, reason, code, delay, reply, outputs. An answer
- * that cannot be used as a whole becomes an error of that message that says why.
+ * that cannot be used as a whole becomes an error of that message that says why. Of a task of
+ * several messages `results` has one answer for each, in order; `result` is one for all.
  */
 #ifndef LW_ENGINES_PROGRAMS_ANSWER_H
 #define LW_ENGINES_PROGRAMS_ANSWER_H
@@ -36,6 +37,7 @@ struct lw_programs_answer {
     int64_t protocol;
     int64_t extend_ms;
     bool is_concurrent;
+    bool takes_batches; /* of ready */
     bool has_result;
     enum lw_log_level level;
     struct lw_bytes text;
@@ -53,7 +55,10 @@ bool lw_programs_answer_measure(struct lw_programs_answer *answer, uint64_t *ret
  */
 bool lw_programs_answer_take(struct lw_bytes json, struct lw_delivery *delivery,
                              enum lw_verdict *ret_verdict);
-/* Fills the delivery's outcome and returns the verdict. */
+/*
+ * Fills the delivery's outcome and returns the verdict. With `results` those of all members of its
+ * task are filled, their verdicts are set, and the first one's is returned.
+ */
 enum lw_verdict
 lw_programs_answer_apply(const struct lw_programs_answer *answer, struct lw_delivery *delivery);
 

@@ -57,6 +57,11 @@ on_ready_line(struct lw_programs_worker *worker, const struct lw_programs_answer
                   answer->protocol, LW_PROGRAMS_PROTOCOL);
         return;
     }
+    if (worker->config->batch.size > 0 && !answer->takes_batches) {
+        break_off(worker, "it does not say that it takes batches, "
+                          "{\"ready\":{\"protocol\":1,\"batch\":true}}; leave batch out");
+        return;
+    }
     worker->is_concurrent = answer->is_concurrent;
     worker->uses_answers = is_answers;
     turn_to_text(is_answers ? &worker->output : &worker->answers);
@@ -65,15 +70,25 @@ on_ready_line(struct lw_programs_worker *worker, const struct lw_programs_answer
     worker->config->on_ready(worker);
 }
 
+/* It may answer before it has read all: what is to be written yet is copied. */
+static bool
+keep_unread(struct lw_programs_worker *worker, const struct lw_delivery *first)
+{
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        if (!lw_programs_sender_keep(&worker->sender, &at->message.key) ||
+            !lw_programs_sender_keep(&worker->sender, &at->message.value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void
 take_answer(struct lw_programs_worker *worker, struct lw_programs_task *task,
             const struct lw_programs_answer *answer)
 {
     struct lw_programs_task *next = NULL;
-    const struct lw_message *message = &task->delivery->message;
-    bool is_kept = lw_programs_sender_keep(&worker->sender, &message->key) &&
-                   lw_programs_sender_keep(&worker->sender, &message->value);
-    if (!is_kept) {
+    if (!keep_unread(worker, task->delivery)) {
         break_off(worker,
                   "it answered before it read all, and there was no memory for the rest");
         return;

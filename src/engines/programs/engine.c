@@ -333,6 +333,7 @@ fill_config(struct lw_programs *programs, const struct lw_programs_options *opti
                      .has_answers = true,
                      .has_pidfd = lw_programs_process_has_pidfd() },
         .window = options->window,
+        .batch = options->batch,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,
         .user = programs,
@@ -376,6 +377,7 @@ lw_programs_init(struct lw_programs *programs, const char *name,
         return false;
     }
     programs->engine.name = programs->name;
+    programs->engine.batch = options->batch;
     fill_config(programs, options);
     return true;
 }

@@ -24,6 +24,7 @@ struct lw_programs_options {
     const char *pipeline;           /* for messages to people; NULL: several */
     uint32_t workers;               /* processes at once, at least 1 */
     uint32_t window;                /* messages that one may hold, at least 1 */
+    struct lw_batch_options batch;  /* lines, frames; size 0: one message at a time */
     int64_t timeout_ms;             /* of one attempt; 0 none */
     int64_t start_timeout_ms;       /* until `ready`; 0 none */
     struct lw_programs_limits limits;

@@ -46,8 +46,21 @@ static void
 write_hello(struct lw_text *out, const struct lw_programs_hello *hello)
 {
     size_t at = begin_header(out);
-    lw_programs_request_hello(out, hello->service, hello->handler, hello->window);
+    lw_programs_request_hello(out, hello->service, hello->handler, hello->window, hello->batch);
     end_header(out, at);
+}
+
+/* The bytes of all members of the task, in order. */
+static bool
+append_contents(struct lw_programs_sender *sender, const struct lw_delivery *first)
+{
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        if (!lw_programs_sender_append(sender, &at->message.key) ||
+            !lw_programs_sender_append(sender, &at->message.value)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool
@@ -59,8 +72,7 @@ write_request(struct lw_programs_sender *sender, int64_t id, const struct lw_del
     size_t at = begin_header(text);
     if (!text->is_failed && lw_programs_request_header(text, id, delivery, deadline_ms)) {
         end_header(text, at);
-        if (lw_programs_sender_append(sender, &delivery->message.key) &&
-            lw_programs_sender_append(sender, &delivery->message.value)) {
+        if (append_contents(sender, delivery)) {
             return true;
         }
     }

@@ -14,7 +14,7 @@
 static void
 write_hello(struct lw_text *out, const struct lw_programs_hello *hello)
 {
-    lw_programs_request_hello(out, hello->service, hello->handler, hello->window);
+    lw_programs_request_hello(out, hello->service, hello->handler, hello->window, hello->batch);
 }
 
 static bool

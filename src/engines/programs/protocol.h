@@ -22,6 +22,7 @@ struct lw_programs_hello {
     const char *service;
     const char *handler;
     uint32_t window;
+    const struct lw_batch_options *batch; /* NULL, or size 0: one message at a time */
 };
 
 struct lw_programs_protocol {

@@ -23,9 +23,21 @@ end_line(struct lw_json *json)
     lw_text_append_char(json->text, '\n');
 }
 
+static void
+write_batch_options(struct lw_json *json, const struct lw_batch_options *batch)
+{
+    lw_json_key(json, "batch");
+    lw_json_object(json);
+    lw_json_key(json, "size");
+    lw_json_int(json, batch->size);
+    lw_json_key(json, "verdict");
+    lw_json_string(json, batch->verdict == LW_BATCH_VERDICT_ONE ? "one" : "each");
+    lw_json_object_end(json);
+}
+
 void
 lw_programs_request_hello(struct lw_text *out, const char *service, const char *handler,
-                          uint32_t window)
+                          uint32_t window, const struct lw_batch_options *batch)
 {
     struct lw_json json;
     lw_json_init(&json, out);
@@ -40,6 +52,9 @@ lw_programs_request_hello(struct lw_text *out, const char *service, const char *
     lw_json_string(&json, handler);
     lw_json_key(&json, "window");
     lw_json_int(&json, window);
+    if (batch && batch->size > 0) {
+        write_batch_options(&json, batch);
+    }
     lw_json_object_end(&json);
     end_line(&json);
 }
@@ -216,6 +231,15 @@ write_origin(struct lw_json *json, const struct lw_delivery *delivery)
 }
 
 static void
+write_deadline(struct lw_json *json, int64_t deadline_ms)
+{
+    if (deadline_ms >= 0) {
+        lw_json_key(json, "deadline_ms");
+        lw_json_int(json, deadline_ms);
+    }
+}
+
+static void
 write_counts(struct lw_json *json, const struct lw_delivery *delivery, int64_t deadline_ms)
 {
     lw_json_key(json, "attempt");
@@ -224,37 +248,62 @@ write_counts(struct lw_json *json, const struct lw_delivery *delivery, int64_t d
     lw_json_int(json, lw_delivery_retries(delivery));
     lw_json_key(json, "redeliveries");
     lw_json_int(json, lw_delivery_redeliveries(delivery));
-    if (deadline_ms >= 0) {
-        lw_json_key(json, "deadline_ms");
-        lw_json_int(json, deadline_ms);
+    write_deadline(json, deadline_ms);
+}
+
+/* What a handler sees of one message, but its id. */
+static void
+write_fields(struct lw_json *json, const struct lw_delivery *delivery, int64_t deadline_ms,
+             bool is_framed)
+{
+    const struct lw_message *message = &delivery->message;
+    write_origin(json, delivery);
+    if (!is_framed) {
+        write_content(json, "key", "key_b64", message->key);
     }
+    write_content(json, "ordering_key", "ordering_key_b64", message->ordering_key);
+    write_headers(json, delivery);
+    write_time(json, "timestamp", lw_delivery_timestamp_ms(delivery));
+    write_time(json, "event_time", lw_delivery_event_time_ms(delivery));
+    write_counts(json, delivery, deadline_ms);
+    if (is_framed) {
+        write_length(json, "key_len", message->key);
+        write_length(json, "value_len", message->value);
+    } else {
+        write_content(json, "value", "value_b64", message->value);
+    }
+}
+
+/* The members of a task; its time is for all of them. */
+static void
+write_members(struct lw_json *json, const struct lw_delivery *first, int64_t deadline_ms,
+              bool is_framed)
+{
+    write_deadline(json, deadline_ms);
+    lw_json_key(json, "messages");
+    lw_json_array(json);
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        lw_json_object(json);
+        write_fields(json, at, -1, is_framed);
+        lw_json_object_end(json);
+    }
+    lw_json_array_end(json);
 }
 
 static bool
 write_message(struct lw_text *out, int64_t id, const struct lw_delivery *delivery,
               int64_t deadline_ms, bool is_framed)
 {
-    const struct lw_message *message = &delivery->message;
     size_t size_before = out->size;
     struct lw_json json;
     lw_json_init(&json, out);
     lw_json_object(&json);
     lw_json_key(&json, "id");
     lw_json_int(&json, id);
-    write_origin(&json, delivery);
-    if (!is_framed) {
-        write_content(&json, "key", "key_b64", message->key);
-    }
-    write_content(&json, "ordering_key", "ordering_key_b64", message->ordering_key);
-    write_headers(&json, delivery);
-    write_time(&json, "timestamp", lw_delivery_timestamp_ms(delivery));
-    write_time(&json, "event_time", lw_delivery_event_time_ms(delivery));
-    write_counts(&json, delivery, deadline_ms);
-    if (is_framed) {
-        write_length(&json, "key_len", message->key);
-        write_length(&json, "value_len", message->value);
+    if (delivery->is_batch) {
+        write_members(&json, delivery, deadline_ms, is_framed);
     } else {
-        write_content(&json, "value", "value_b64", message->value);
+        write_fields(&json, delivery, deadline_ms, is_framed);
     }
     end_line(&json);
     if (out->is_failed) {

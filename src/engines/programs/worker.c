@@ -396,7 +396,8 @@ int
 lw_programs_worker_start(struct lw_programs_worker *worker)
 {
     const struct lw_programs_config *config = worker->config;
-    struct lw_programs_hello hello = { config->service, config->handler, config->window };
+    struct lw_programs_hello hello = { config->service, config->handler, config->window,
+                                       &config->batch };
     lw_assert(worker->state == LW_PROGRAMS_IDLE && lw_list_is_empty(&worker->open));
     begin(worker);
     config->protocol->write_hello(&worker->sender.text, &hello);

@@ -54,6 +54,7 @@ struct lw_programs_config {
     struct lw_host *host;
     struct lw_programs_tasks *tasks;
     const struct lw_programs_protocol *protocol;
+    struct lw_batch_options batch; /* of size 0: one message at a time */
     const char *service;
     const char *handler;
     struct lw_programs_command command;

@@ -116,12 +116,13 @@ the_hello_is_written_as_its_vector_says(void **state)
     const json_t *vector = json_object_get(root, "hello");
     const json_t *hello = json_object_get(vector, "hello");
     struct vectors_kept kept = { .count = 0 };
+    const struct lw_batch_options no_batch = { .size = 0 };
     struct lw_text text;
     (void)state;
     lw_text_init(&text);
     lw_programs_request_hello(&text, vectors_text(hello, "service"),
                               vectors_text(hello, "handler"),
-                              (uint32_t)vectors_int(hello, "window", 0));
+                              (uint32_t)vectors_int(hello, "window", 0), &no_batch);
     vectors_expect_bytes("hello", "line", (struct lw_bytes){ text.data, text.size - 1 },
                          vectors_content(json_object_get(vector, "line"), &kept));
     lw_text_deinit(&text);
