@@ -3,9 +3,9 @@
 """service.py: both clients under a real service, with a broker in memory.
 
 One stream of messages goes through the same handler in Python (one after the other, on threads,
-asynchronously) and in Node (both ways), in each protocol that the service speaks: replies with bytes that are no text,
-outputs, retries, dead letters, drops, prints between answers, a large payload. What must come out is
-the same each time.
+asynchronously) and in Node (both ways), in lines and in frames, one by one and in batches: replies
+with bytes that are no text, outputs, retries, dead letters, drops, prints between answers, a large
+payload. What must come out is the same each time.
 """
 import base64
 import pathlib
@@ -20,7 +20,7 @@ CONFIG = """version: 1
 service: { name: clients, concurrency: 16 }
 brokers: { main: { url: "kafka://localhost:9092" } }
 handlers:
-  obey: { program: [PROGRAM], protocol: PROTOCOL, workers: 2, window: 8 }
+  obey: { program: [PROGRAM], protocol: PROTOCOL, workers: 2, window: 8 BATCH }
 pipelines:
   work: { broker: main, handler: obey, consumer: { group: g }, topics: [ work ],
           retry: { in_place: true, max_attempts: 2, backoff: { initial: 1ms, max: 1ms } },
@@ -51,10 +51,22 @@ def obey(message):
     return message.value
 app.run()
 """
+BATCH = """
+@app.handler("obey", batch=True)
+def obey_all(messages):
+    return [result_of(message) for message in messages]
+
+def result_of(message):
+    try:
+        return obey(message)
+    except laneway.Verdict as verdict:
+        return verdict
+"""
 WAYS = {
     "python": '@app.handler("obey")',
     "python-threads": '@app.handler("obey", threads=True)',
     "python-async": '@app.handler("obey")\nasync',
+    "python-batch": BATCH,
 }
 
 NODE = """
@@ -128,17 +140,23 @@ def check(published, log):
     return len(published)
 
 
+def run(folder, name, program, protocol, batch):
+    config = CONFIG.replace("PROGRAM", program).replace("PROTOCOL", protocol)
+    config = config.replace(" BATCH", ", batch: { size: 16, wait: 5ms }" if batch else "")
+    (folder / "clients.yaml").write_text(config)
+    count = check(*memory_service.run(folder, "clients.yaml", "g", ["work"], messages()))
+    print(f"{name} {protocol}{' in batches' if batch else ''}: {len(messages())} messages, "
+          f"{count} published")
+
+
 def main():
-    protocols = sys.argv[1:] or ["lines", "frames"]
     folder = memory_service.copy_of(pathlib.Path(__file__).parent)
     try:
         for name, file, program, text in programs():
             (folder / file).write_text(text)
-            for protocol in protocols:
-                (folder / "clients.yaml").write_text(
-                    CONFIG.replace("PROGRAM", program).replace("PROTOCOL", protocol))
-                count = check(*memory_service.run(folder, "clients.yaml", "g", ["work"], messages()))
-                print(f"{name} {protocol}: {len(messages())} messages, {count} published")
+            run(folder, name, program, "lines", False)
+            run(folder, name, program, "frames", False)
+            run(folder, name, program, "frames" if "async" in name else "lines", True)
     finally:
         shutil.rmtree(folder)
 

@@ -106,8 +106,14 @@ class Lines {
 
   /** One for each message of a batch. */
   results(id, answers) {
-    return this.say({ id, results: answers.map(written) });
+    return this.say({ id, results: answers.map((answer) => short(written(answer))) });
   }
+}
+
+/** Of a result that is nothing but a word, the word. */
+function short(header) {
+  const names = Object.keys(header).filter((name) => header[name] !== undefined);
+  return names.length === 1 ? header.result : header;
 }
 
 function written(answer) {
@@ -173,7 +179,7 @@ class Frames {
   /** One for each message of a batch. */
   results(id, answers) {
     const parts = [];
-    const header = { id, results: answers.map((answer) => framedAnswer(answer, parts)) };
+    const header = { id, results: answers.map((answer) => short(framedAnswer(answer, parts))) };
     return framed(encode(header), parts);
   }
 }

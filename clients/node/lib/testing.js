@@ -168,7 +168,9 @@ function resultsOf(protocol, data) {
   const logs = others.filter((other) => other.log).map((other) => [other.log, other.msg]);
   const [{ header, tail }] = answers;
   const take = contentsOf(tail);
-  return (header.results ?? [header]).map((holder) => resultOf(holder, take, extensions, logs));
+  const holders = (header.results ?? [header])
+    .map((holder) => (typeof holder === 'string' ? { result: holder } : holder));
+  return holders.map((holder) => resultOf(holder, take, extensions, logs));
 }
 
 /** Gives the content of a field, which may lie in the bytes behind the header. */

@@ -51,6 +51,11 @@ class Answer:
         return header
 
 
+def _short(header: Fields) -> Union[Fields, str]:
+    """Of a result that is nothing but a word, the word."""
+    return header["result"] if len(header) == 1 else header
+
+
 def _put(header: Fields, name: str, value: Union[str, bytes]) -> None:
     text, coded = split(value)
     if text is None:
@@ -125,7 +130,7 @@ class Lines:
     @classmethod
     def results(cls, number: int, answers: Sequence[Answer]) -> bytes:
         """One for each message of a batch."""
-        return cls.say({"id": number, "results": [_written(answer) for answer in answers]})
+        return cls.say({"id": number, "results": [_short(_written(answer)) for answer in answers]})
 
 
 def _written(answer: Answer) -> Fields:
@@ -242,7 +247,8 @@ class Frames:
     def results(number: int, answers: Sequence[Answer]) -> bytes:
         """One for each message of a batch."""
         parts: List[bytes] = []
-        header = {"id": number, "results": [_framed_answer(answer, parts) for answer in answers]}
+        results = [_short(_framed_answer(answer, parts)) for answer in answers]
+        header = {"id": number, "results": results}
         return _framed(_encode(header).encode(), *parts)
 
 

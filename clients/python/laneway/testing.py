@@ -212,7 +212,8 @@ def _results(protocol: str, answer: bytes, said: List[bytes]) -> List[Result]:
     others = [_Reader(protocol, data).header for data in said]
     extensions = [other["extend"] for other in others if "extend" in other]
     logs = [(other["log"], other["msg"]) for other in others if "log" in other]
-    holders = reader.header.get("results", [reader.header])
+    holders = [{"result": holder} if isinstance(holder, str) else holder
+               for holder in reader.header.get("results", [reader.header])]
     results = [_result(reader, holder, extensions, logs) for holder in holders]
     reader.check_end()
     return results
