@@ -16,7 +16,9 @@
 #include "core/delivery.h"
 
 #define LW_PROGRAMS_PROTOCOL 1
-#define LW_PROGRAMS_UNIT_MAX (16 * 1024 * 1024) /* of a line or frame, beside what it answers */
+
+/* Bytes of a line or frame, beside the size of what it answers. */
+enum { LW_PROGRAMS_UNIT_MAX = 16 * 1024 * 1024 };
 
 enum lw_programs_line {
     LW_PROGRAMS_LINE_STRAY,  /* not of the protocol: the program's own output */
