@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_frames.c: arbitrary bytes as what a hostile program writes under protocol frames, arriving
- * in pieces whose size the first byte chooses. Nothing may crash, no byte may be taken twice or
- * for ever, every frame has all its bytes, and what an answer makes is whole.
+ * in pieces whose size the first byte chooses, for one message or, if that is odd, for two in one
+ * task. Nothing may crash, no byte may be taken twice or for ever, every frame has all its bytes,
+ * and what an answer makes is whole.
  */
 #include <stdint.h>
 #include <string.h>
@@ -25,13 +26,18 @@ check(const struct lw_programs_answer *answer, struct lw_delivery *delivery)
         return;
     }
     lw_assert(answer->id > 0);
-    if (delivery->outcome) {
-        lw_outcome_clear(delivery->outcome);
+    for (struct lw_delivery *at = delivery; at; at = at->task_next) {
+        if (at->outcome) {
+            lw_outcome_clear(at->outcome);
+        }
     }
-    lw_assert(lw_programs_answer_apply(answer, delivery) <= LW_ERROR);
-    const struct lw_outcome *outcome = delivery->outcome;
-    for (uint32_t i = 0; outcome && i < outcome->output_count; i++) {
-        lw_assert(outcome->outputs[i].value_size <= answer->line.size + answer->tail.size);
+    enum lw_verdict verdict = lw_programs_answer_apply(answer, delivery);
+    lw_assert(verdict <= LW_ERROR || (delivery->is_batch && verdict == LW_PENDING));
+    for (const struct lw_delivery *at = delivery; at; at = at->task_next) {
+        const struct lw_outcome *outcome = at->outcome;
+        for (uint32_t i = 0; outcome && i < outcome->output_count; i++) {
+            lw_assert(outcome->outputs[i].value_size <= answer->line.size + answer->tail.size);
+        }
     }
 }
 
@@ -55,12 +61,15 @@ take_all(struct lw_programs_reader *reader, struct lw_delivery *delivery)
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
+    struct lw_delivery second = { .attempt = 1, .is_batch = true };
     struct lw_delivery delivery = { .attempt = 1 };
     struct lw_programs_reader reader;
     struct lw_programs_answer answer;
     if (size < 2) {
         return 0;
     }
+    delivery.is_batch = bytes[0] % 2 == 1;
+    delivery.task_next = delivery.is_batch ? &second : NULL;
     size_t step = (size_t)bytes[0] + 1;
     lw_programs_reader_init(&reader, UNIT_BYTES_MAX, false);
     reader.data = lw_alloc_array(size, 1);
@@ -78,5 +87,6 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     lw_programs_reader_deinit(&reader);
     lw_outcome_destroy(delivery.outcome);
+    lw_outcome_destroy(second.outcome);
     return 0;
 }
