@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -133,6 +134,26 @@ a_name_that_does_not_exist_is_a_service_that_is_down(void **state)
     (void)state;
     struct world *world = open_at("http://laneway-test.invalid/", 30000);
     assert_down(world, http_ask(world, "ok"), "E0620");
+    world_destroy(world);
+}
+
+static void
+descriptors_that_ran_out_charge_nobody_and_are_named(void **state)
+{
+    struct rlimit limit;
+    struct rlimit none;
+    (void)state;
+    struct world *world = open_at(server.url, 10000);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = (rlim_t)dup(0); /* the next one is one too many */
+    assert_int_equal(close((int)none.rlim_cur), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct lw_delivery *delivery = http_ask(world, "ok");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_down(world, delivery, "E0620");
+    assert_non_null(strstr(world->engine->down_error.message, "Too many open files"));
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
     world_destroy(world);
 }
 
@@ -518,6 +539,7 @@ main(void)
             a_service_that_stays_down_is_tried_with_growing_pauses_without_a_message),
         cmocka_unit_test(a_service_that_goes_and_comes_back_loses_nothing),
         cmocka_unit_test(a_name_that_does_not_exist_is_a_service_that_is_down),
+        cmocka_unit_test(descriptors_that_ran_out_charge_nobody_and_are_named),
         cmocka_unit_test(a_connection_that_takes_too_long_charges_nobody),
         cmocka_unit_test(a_certificate_that_nobody_trusts_charges_nobody),
         cmocka_unit_test(tls_and_plaintext_that_meet_charge_nobody),

@@ -66,6 +66,7 @@ struct lw_http {
     bool is_acting;
     struct lw_http_socket **sockets; /* by descriptor */
     size_t socket_capacity;
+    int socket_failure; /* errno of the last socket that could not be made; 0 none */
 
     struct lw_http_transfer *transfers;
     uint32_t connections;

@@ -156,10 +156,12 @@ open_socket(void *user, int purpose, struct address *address)
     struct lw_http *http = user;
     (void)purpose;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-    if (fd >= 0) {
-        drop_socket(http, fd); /* the number was free, so nothing of that name is ours */
+    http->socket_failure = fd >= 0 ? 0 : errno;
+    if (fd < 0) {
+        return LW_CURL_SOCKET_BAD;
     }
-    return fd >= 0 ? fd : LW_CURL_SOCKET_BAD;
+    drop_socket(http, fd); /* the number was free, so nothing of that name is ours */
+    return fd;
 }
 
 static int

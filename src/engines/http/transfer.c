@@ -454,6 +454,10 @@ trouble_of(const struct lw_http_transfer *transfer, int result)
 static const char *
 words_of(const struct lw_http_transfer *transfer, int result)
 {
+    int failure = transfer->http->socket_failure;
+    if (result == LW_CURLE_COULDNT_CONNECT && failure != 0) {
+        return strerrordesc_np(failure); /* "Too many open files": libcurl would not tell */
+    }
     return transfer->error[0] ? transfer->error : transfer->http->curl.easy_strerror(result);
 }
 
