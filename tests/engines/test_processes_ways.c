@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "tests/engines/processes_world.h"
 
@@ -332,6 +333,59 @@ kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone(void **state
                   (unsigned long long)sum.crashes, (unsigned long long)sum.charged);
 }
 
+/* -- Lack of memory ----------------------------------------------------------------------------------- */
+
+static void
+an_engine_is_made_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    struct lw_property option = { "open", "yes" };
+    struct world *world = world_create();
+    enum lw_status status = LW_STATUS_NO_MEMORY;
+    uint32_t tries = 0;
+    options.options = &option;
+    options.option_count = 1;
+    options.workers = 3;
+    uint64_t live = lw_alloc_live();
+    while (status != LW_STATUS_OK) {
+        lw_alloc_fail_at(++tries);
+        status = lw_processes_engine_create(world->host, &world->completions, "obey", &options,
+                                            &world->engine);
+        assert_true(status == LW_STATUS_OK || status == LW_STATUS_NO_MEMORY);
+        assert_true(status == LW_STATUS_OK || lw_alloc_live() == live);
+    }
+    lw_alloc_fail_at(0);
+    assert_true(tries > 8);
+    world_destroy(world);
+}
+
+static void
+a_message_that_finds_no_memory_waits_and_is_not_lost(void **state)
+{
+    enum { MESSAGES = 24 };
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 2;
+    struct world *world = processes_open_world(&options);
+    static char large[200000];
+    memset(large, 'x', sizeof large);
+    memcpy(large, "size", 4);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct lw_delivery *delivery = world_delivery_of(
+            world, (struct lw_bytes){ large, sizeof large });
+        world_wait(world, world_engine_has_room);
+        lw_alloc_fail_at(1 + i % 4);
+        assert_true(world_submit(world, delivery));
+        lw_alloc_fail_at(0);
+    }
+    world_wait_results(world, MESSAGES);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        assert_int_equal(number_of(&world->deliveries[i]), sizeof large);
+    }
+    world_destroy(world);
+}
+
 int
 main(void)
 {
@@ -346,6 +400,8 @@ main(void)
         cmocka_unit_test(the_three_times_of_a_message_are_kept),
         cmocka_unit_test(a_worker_is_replaced_after_its_number_of_messages),
         cmocka_unit_test(a_pinned_key_always_meets_the_same_worker),
+        cmocka_unit_test(an_engine_is_made_whole_or_not_at_all),
+        cmocka_unit_test(a_message_that_finds_no_memory_waits_and_is_not_lost),
         cmocka_unit_test(kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

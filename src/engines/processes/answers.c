@@ -22,19 +22,47 @@ host_of(const struct lw_processes_worker *worker)
 
 /* -- Notes over the socket ------------------------------------------------------------------------- */
 
-/* Keeps memory that came before its answer; false when one is kept already. */
+/* One note, and the descriptor that came along or -1; false when there is none now. */
+static bool
+receive_note(struct lw_processes_worker *worker, struct lw_processes_note *ret_note,
+             int *ret_fd)
+{
+    size_t fd_count = 0;
+    *ret_fd = -1;
+    ssize_t got = lw_processes_receive(worker->socket, ret_note, sizeof *ret_note, ret_fd, 1,
+                                       &fd_count);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return false;
+    }
+    if (got <= 0) {
+        lw_processes_worker_on_closed(worker);
+        return false;
+    }
+    if (got != (ssize_t)sizeof *ret_note) {
+        ret_note->kind = UINT32_MAX; /* none that may be said */
+    }
+    return true;
+}
+
+/* Keeps memory that came before its answer; false when it is none, or one is kept already. */
 static bool
 keep_item(struct lw_processes_worker *worker, const struct lw_processes_note *note, int fd)
 {
-    if (worker->item_fd >= 0) {
-        (void)lw_processes_worker_drain(worker);
-    }
-    if (worker->item_fd >= 0) {
+    if (note->kind != LW_PROCESSES_ITEM || fd < 0 || worker->item_fd >= 0) {
         return false;
     }
     worker->item_fd = fd;
     worker->item_number = note->serial;
     return true;
+}
+
+static void
+refuse_note(struct lw_processes_worker *worker, int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    lw_processes_worker_breach(worker, "it said what it must not say now");
 }
 
 static void
@@ -47,48 +75,21 @@ on_refused(struct lw_processes_worker *worker, struct lw_processes_note *note)
     lw_processes_worker_end(worker, LW_PROCESSES_BY_START, 0, "it refused to start");
 }
 
-/* True when it was what may be said now; `fd` was taken then. */
+/* What it says of itself; false when that may not be said now. */
 static bool
-take_note(struct lw_processes_worker *worker, struct lw_processes_note *note, int fd)
+take_word(struct lw_processes_worker *worker, struct lw_processes_note *note)
 {
-    if (note->kind == LW_PROCESSES_ITEM && fd >= 0) {
-        return keep_item(worker, note, fd);
+    bool is_ready = note->kind == LW_PROCESSES_READY;
+    if (!is_ready && note->kind != LW_PROCESSES_REFUSED) {
+        return false;
     }
-    if (fd >= 0 || worker->state != LW_PROCESSES_STARTING) {
-        return worker->state == LW_PROCESSES_ENDING && fd < 0;
+    if (worker->state != LW_PROCESSES_STARTING) {
+        return worker->state == LW_PROCESSES_ENDING;
     }
-    if (note->kind == LW_PROCESSES_READY) {
+    if (is_ready) {
         lw_processes_on_ready(worker);
-        return true;
-    }
-    if (note->kind == LW_PROCESSES_REFUSED) {
+    } else {
         on_refused(worker, note);
-        return true;
-    }
-    return false;
-}
-
-/* One note; false when there is none now, or never more. */
-static bool
-receive_note(struct lw_processes_worker *worker)
-{
-    struct lw_processes_note note;
-    int fd = -1;
-    size_t fd_count = 0;
-    ssize_t got = lw_processes_receive(worker->socket, &note, sizeof note, &fd, 1, &fd_count);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return false;
-    }
-    if (got <= 0) {
-        lw_processes_worker_on_closed(worker);
-        return false;
-    }
-    if (got != (ssize_t)sizeof note || !take_note(worker, &note, fd_count > 0 ? fd : -1)) {
-        if (fd_count > 0) {
-            (void)close(fd);
-        }
-        lw_processes_worker_breach(worker, "it said what it must not say now");
-        return false;
     }
     return true;
 }
@@ -96,11 +97,20 @@ receive_note(struct lw_processes_worker *worker)
 void
 lw_processes_worker_on_socket(struct lw_processes_worker *worker)
 {
-    if (worker->state != LW_PROCESSES_IDLE) {
-        (void)lw_processes_worker_drain(worker);
+    struct lw_processes_note note;
+    int fd = -1;
+    while (worker->state != LW_PROCESSES_IDLE && receive_note(worker, &note, &fd)) {
+        if (worker->item_fd >= 0) {
+            /* The answer that it belongs to was published before the next one was sent. */
+            (void)lw_processes_worker_drain(worker);
+        }
+        bool is_taken = fd >= 0 ? keep_item(worker, &note, fd) : take_word(worker, &note);
+        if (!is_taken) {
+            refuse_note(worker, fd);
+            break;
+        }
     }
-    while (worker->state != LW_PROCESSES_IDLE && receive_note(worker)) {
-    }
+    lw_processes_worker_look_for_end(worker);
     lw_processes_go_on(worker->owner);
 }
 
@@ -126,7 +136,11 @@ read_all(int fd, unsigned char *out, size_t size)
 static bool
 has_item(struct lw_processes_worker *worker, uint64_t number)
 {
-    while (worker->item_fd < 0 && receive_note(worker)) {
+    struct lw_processes_note note;
+    int fd = -1;
+    if (worker->item_fd < 0 && receive_note(worker, &note, &fd) &&
+        !keep_item(worker, &note, fd)) {
+        refuse_note(worker, fd);
     }
     return worker->item_fd >= 0 && worker->item_number == number;
 }

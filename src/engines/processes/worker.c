@@ -359,10 +359,13 @@ void
 lw_processes_worker_on_closed(struct lw_processes_worker *worker)
 {
     unwatch(worker, &worker->socket_watch);
-    if (worker->pidfd < 0 && worker->owner->zygote_state == LW_PROCESSES_LOST) {
-        worker->is_over = true;
-        finish_when_over(worker);
-    }
+    worker->is_over = worker->is_over || worker->pidfd < 0;
+}
+
+void
+lw_processes_worker_look_for_end(struct lw_processes_worker *worker)
+{
+    finish_when_over(worker);
 }
 
 /* -- What the zygote says ------------------------------------------------------------------------ */

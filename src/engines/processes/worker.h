@@ -129,8 +129,9 @@ void lw_processes_worker_on_note(struct lw_processes_worker *worker,
                                  const struct lw_processes_note *note, int pidfd);
 /* The zygote is gone: nobody will say how its process ends. */
 void lw_processes_worker_on_orphaned(struct lw_processes_worker *worker);
-/* Its socket is closed: without a pidfd and a zygote that is its end. */
+/* Its socket is closed: without a pidfd and a zygote that is its end, when it is looked for. */
 void lw_processes_worker_on_closed(struct lw_processes_worker *worker);
+void lw_processes_worker_look_for_end(struct lw_processes_worker *worker);
 /* Holds nothing: tells it to go. */
 void lw_processes_worker_leave(struct lw_processes_worker *worker);
 /* Sends KILL (or first TERM, when `kill_at` lies ahead). An ending worker keeps its cause. */
