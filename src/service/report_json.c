@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "service/report.h"
+#include "service/report_processes.h"
 
 static void
 put_int(struct lw_json *json, const char *key, int64_t value)
@@ -189,6 +190,7 @@ put_handlers(struct lw_json *json, const struct lw_dispatcher *dispatcher)
         put_text(json, "error", engine->is_down ? engine->down_error.message : NULL);
         put_int(json, "restarts", engine->restarts);
         put_int(json, "stray_lines", engine->stray_lines);
+        lw_report_processes_json(json, engine);
         lw_json_object_end(json);
     }
     lw_json_array_end(json);
