@@ -357,6 +357,10 @@ words_that_mean_nothing_are_named(void **state)
         world, "raw HTTP/1.1 503 No\r\nretry-after: soon\r\ncontent-length: 0\r\n\r\n");
     assert_true(busy->outcome->is_uncharged);
     assert_false(world->engine->is_down);
+    struct lw_delivery *hasty = http_ask(
+        world, "raw HTTP/1.1 503 No\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n");
+    assert_true(hasty->outcome->is_uncharged);
+    assert_in_range(hasty->outcome->delay_ms, 1000, 30000);
     world_destroy(world);
 }
 

@@ -320,9 +320,10 @@ busy_delay_ms(const struct lw_http_transfer *transfer, uint64_t held_ms)
     int64_t delay_ms = held_ms < HOLD_MIN_MS   ? HOLD_MIN_MS
                        : held_ms > HOLD_MAX_MS ? HOLD_MAX_MS
                                                : (int64_t)held_ms;
-    if (answer->delay_ms >= 0) {
+    /* "At once" from a service that is busy would be asked again without a breath. */
+    if (answer->delay_ms > 0) {
         delay_ms = answer->delay_ms;
-    } else if (answer->has_retry_after) {
+    } else if (answer->has_retry_after && answer->retry_after_ms > 0) {
         delay_ms = answer->retry_after_ms;
     }
     return delay_ms < most_ms ? delay_ms : most_ms;
