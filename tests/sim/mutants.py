@@ -170,7 +170,7 @@ def main():
         tree = copy_sources(build)
         configured = run(["cmake", "-S", str(tree), "-B", str(build / "out"), "-G", "Ninja",
                           "-DCMAKE_BUILD_TYPE=Release", "-DLANEWAY_KAFKA=OFF",
-                          "-DLANEWAY_PULSAR=OFF"])
+                          "-DLANEWAY_PULSAR=OFF", "-DLANEWAY_SPOOL=OFF"])
         if configured.returncode != 0:
             sys.exit(f"mutants: cannot configure:\n{configured.stdout[-3000:]}")
         build_sim(build)
