@@ -5,8 +5,11 @@
 # kill, files that cannot be used, a limit on the size of files.
 set -uo pipefail
 . "$(dirname "$0")/_lib.sh"
-"$LANEWAY" errors E0520 >/dev/null 2>&1 || { echo "built without the spool" >&2 && exit 77; }
 cd "$work" || exit 1
+if "$LANEWAY" send -b spool:probe.db probe </dev/null 2>&1 | grep -q E0508; then
+    echo "built without the spool" >&2
+    exit 77
+fi
 
 cat >shop.yaml <<'Y'
 version: 1

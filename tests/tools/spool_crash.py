@@ -108,6 +108,9 @@ def main():
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(20))
     arguments = parser.parse_args()
+    if not PROGRAM.exists():
+        print("built without the spool", file=sys.stderr)
+        return 77
     print(f"seed {arguments.seed}", flush=True)
     until = time.monotonic() + arguments.minutes * 60 if arguments.minutes else float("inf")
     job = Job(arguments)

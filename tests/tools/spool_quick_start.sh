@@ -10,6 +10,10 @@ trap 'kill %1 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 cd "$work"
 export XDG_RUNTIME_DIR=$work PATH="$(dirname "$LANEWAY"):$PATH"
 unset LANEWAY_CONFIG LANEWAY_URL
+if "$LANEWAY" send -b spool:probe.db probe </dev/null 2>&1 | grep -q E0508; then
+    echo "built without the spool" >&2
+    exit 77
+fi
 section=$(sed -n '/^## A queue, a handler, no server$/,/^## The same on Kafka$/p' "$readme")
 sed -n '/^```yaml$/,/^```$/p' <<<"$section" | grep -v '^```' >hello.yaml
 sed -n '/^```python$/,/^```$/p' <<<"$section" | grep -v '^```' >hello.py
