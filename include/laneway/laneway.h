@@ -483,7 +483,10 @@ lw_dispatcher_create(const struct lw_dispatcher_options *options, struct lw_erro
  */
 LW_API void lw_dispatcher_destroy(struct lw_dispatcher *dispatcher);
 
-/* Names a broker by its address: kafka://host:port[,host:port], memory: . Connects in run. */
+/*
+ * Names a broker by its address: kafka://host:port[,host:port], pulsar://host:port, spool:file,
+ * memory: . Connects in run.
+ */
 LW_API LW_MUST_USE enum lw_status
 lw_dispatcher_connect(struct lw_dispatcher *dispatcher, const char *name, const char *url,
                       const struct lw_property *properties, size_t property_count,

@@ -17,7 +17,8 @@ enum { LW_FLAG_TARGET_BROKER = LW_FLAG_OWN + 900 };
 #define LW_ROW_TARGET_URL                                                                      \
     {                                                                                          \
         'b', "bootstrap", "URL",                                                               \
-            "the broker, such as kafka://localhost:9092 or pulsar://localhost:6650"            \
+            "the broker, such as kafka://localhost:9092, pulsar://localhost:6650 or "          \
+            "spool:orders.db"                                                                  \
     }
 #define LW_ROW_TARGET_PROPERTY                                                                 \
     {                                                                                          \

@@ -23,20 +23,27 @@ read_answers(struct lw_spool_client *client, struct lw_topic_info *topics, size_
     }
 }
 
+struct question {
+    struct lw_topic_info *topics;
+    size_t count;
+    bool is_making;
+    int64_t timeout_ms;
+};
+
 static enum lw_status
-ask(struct lw_spool_broker *broker, struct lw_topic_info *topics, size_t n, bool is_making,
-    int64_t timeout_ms, struct lw_error *ret_error)
+ask(struct lw_spool_broker *broker, const struct question *question, struct lw_error *ret_error)
 {
     struct lw_spool_client client;
     enum lw_status status = lw_spool_client_open(&client, broker->path, &broker->options,
-                                                 is_making, ret_error);
+                                                 question->is_making, ret_error);
     if (status == LW_STATUS_OK) {
         lw_spool_begin_request(&client.out, LW_SPOOL_TOPICS);
-        lw_spool_put_topics(&client.out, topics, n, is_making);
-        status = lw_spool_client_ask(&client, (int)timeout_ms, ret_error);
+        lw_spool_put_topics(&client.out, question->topics, question->count,
+                            question->is_making);
+        status = lw_spool_client_ask(&client, (int)question->timeout_ms, ret_error);
     }
     if (status == LW_STATUS_OK) {
-        read_answers(&client, topics, n);
+        read_answers(&client, question->topics, question->count);
     }
     lw_spool_client_close(&client);
     return status;
@@ -62,13 +69,13 @@ lw_spool_describe(struct lw_broker *broker, struct lw_topic_info *topics, size_t
     if (!lw_spool_is_there(own->path)) {
         return describe_nothing(topics, n);
     }
-    return ask(own, topics, n, false, timeout_ms, ret_error);
+    return ask(own, &(struct question){ topics, n, false, timeout_ms }, ret_error);
 }
 
-/* The table's signature has five. NOLINTNEXTLINE(readability-function-size) */
 enum lw_status
 lw_spool_create(struct lw_broker *broker, struct lw_topic_info *topics, size_t n,
                 int64_t timeout_ms, struct lw_error *ret_error)
 {
-    return ask(lw_spool_broker_of(broker), topics, n, true, timeout_ms, ret_error);
+    return ask(lw_spool_broker_of(broker), &(struct question){ topics, n, true, timeout_ms },
+               ret_error);
 }

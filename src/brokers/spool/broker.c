@@ -204,6 +204,7 @@ static enum lw_status
 open_store(struct lw_spool_broker *broker, struct lw_spool_store **ret_store, long *ret_pid,
            struct lw_error *ret_error)
 {
+    struct lw_spool_opening opening = { broker->path, &broker->options, true, 0 };
     struct lw_spool_store *store = NULL;
     bool is_reader = !lw_list_is_empty(&broker->sources);
     enum lw_status status = LW_STATUS_ALREADY;
@@ -211,12 +212,12 @@ open_store(struct lw_spool_broker *broker, struct lw_spool_store **ret_store, lo
         if (turn > 0) {
             (void)poll(NULL, 0, LOCK_PAUSE_MS); /* somebody who only looks is gone soon */
         }
-        status = lw_spool_store_open(broker->path, &broker->options, true, &store, ret_pid,
-                                     ret_error);
+        status = lw_spool_store_open(&opening, &store, ret_error);
         if (!is_reader) {
             break;
         }
     }
+    *ret_pid = opening.owner_pid;
     if (status == LW_STATUS_ALREADY) {
         return is_reader ? lw_spool_fault_owned(broker->path, *ret_pid, ret_error)
                          : LW_STATUS_OK;

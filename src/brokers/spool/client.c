@@ -54,13 +54,13 @@ lw_spool_client_open(struct lw_spool_client *client, const char *path,
 {
     enum lw_status status = LW_STATUS_ALREADY;
     for (int turn = 0; turn < TURNS; turn++) {
-        long pid = 0;
+        struct lw_spool_opening opening = { path, options, is_made, 0 };
         init(client, path);
-        status = lw_spool_store_open(path, options, is_made, &client->store, &pid, ret_error);
+        status = lw_spool_store_open(&opening, &client->store, ret_error);
         if (status != LW_STATUS_ALREADY) {
             return status;
         }
-        status = lw_spool_client_connect(client, path, pid, ret_error);
+        status = lw_spool_client_connect(client, path, opening.owner_pid, ret_error);
         if (status == LW_STATUS_OK) {
             return status;
         }

@@ -247,24 +247,28 @@ lw_spool_settle_apply(struct lw_spool_store *store)
 
 /* -- The end ------------------------------------------------------------------------------------- */
 
+static bool
+leave_partition(struct lw_spool_store *store, struct lw_spool_partition *partition)
+{
+    struct lw_list *head = &partition->positions;
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        struct lw_spool_position *position = LW_CONTAINER(node, struct lw_spool_position, link);
+        int64_t numbers[] = { position->id, position->next, position->next };
+        if (position->given > position->next &&
+            !lw_spool_run(store, LW_SPOOL_SET_POSITION, numbers, 3)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 lw_spool_settle_leave(struct lw_spool_store *store)
 {
-    struct lw_list *head = &store->topics;
-    for (struct lw_list *node = head->next; node != head; node = node->next) {
-        struct lw_spool_topic *topic = LW_CONTAINER(node, struct lw_spool_topic, link);
-        for (int32_t i = 0; i < topic->partition_count; i++) {
-            struct lw_list *positions = &topic->partitions[i].positions;
-            for (struct lw_list *at = positions->next; at != positions; at = at->next) {
-                struct lw_spool_position *position = LW_CONTAINER(at, struct lw_spool_position,
-                                                                  link);
-                if (position->given > position->next || position->seen > position->next) {
-                    int64_t numbers[] = { position->id, position->next, position->next };
-                    if (!lw_spool_run(store, LW_SPOOL_SET_POSITION, numbers, 3)) {
-                        return false;
-                    }
-                }
-            }
+    struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
+    for (; partition; partition = lw_spool_next_partition(store, partition)) {
+        if (!leave_partition(store, partition)) {
+            return false;
         }
     }
     return lw_spool_run(store, LW_SPOOL_FREE_TAKEN, NULL, 0);

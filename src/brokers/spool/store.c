@@ -87,6 +87,21 @@ lw_spool_find_topic(struct lw_spool_store *store, const char *name)
     return NULL;
 }
 
+struct lw_spool_partition *
+lw_spool_next_partition(struct lw_spool_store *store,
+                        const struct lw_spool_partition *partition)
+{
+    struct lw_list *node = store->topics.next;
+    if (partition && partition->number + 1 < partition->topic->partition_count) {
+        return &partition->topic->partitions[partition->number + 1];
+    }
+    if (partition) {
+        node = partition->topic->link.next;
+    }
+    return node == &store->topics ? NULL
+                                  : LW_CONTAINER(node, struct lw_spool_topic, link)->partitions;
+}
+
 static bool
 insert_topic(struct lw_spool_store *store, struct lw_spool_topic *topic)
 {
@@ -273,16 +288,11 @@ load_partition(struct lw_spool_store *store, struct sqlite3_stmt *row)
 static struct lw_spool_partition *
 partition_of(struct lw_spool_store *store, int64_t id)
 {
-    struct lw_list *head = &store->topics;
-    for (struct lw_list *node = head->next; node != head; node = node->next) {
-        struct lw_spool_topic *topic = LW_CONTAINER(node, struct lw_spool_topic, link);
-        for (int32_t i = 0; i < topic->partition_count; i++) {
-            if (topic->partitions[i].id == id) {
-                return &topic->partitions[i];
-            }
-        }
+    struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
+    while (partition && partition->id != id) {
+        partition = lw_spool_next_partition(store, partition);
     }
-    return NULL;
+    return partition;
 }
 
 static bool
@@ -322,17 +332,13 @@ static bool
 load_firsts(struct lw_spool_store *store)
 {
     bool is_good = true;
-    struct lw_list *head = &store->topics;
-    for (struct lw_list *node = head->next; is_good && node != head; node = node->next) {
-        struct lw_spool_topic *topic = LW_CONTAINER(node, struct lw_spool_topic, link);
-        for (int32_t i = 0; is_good && i < topic->partition_count; i++) {
-            struct lw_spool_partition *partition = &topic->partitions[i];
-            int64_t row = lw_spool_row(partition, partition->next);
-            int64_t range[] = { lw_spool_row(partition, 0), row };
-            is_good = lw_spool_ask(store, LW_SPOOL_FIRST, range, 2, &row);
-            partition->first = partition->stored_first = row == range[1] ? partition->next
-                                                                         : lw_spool_offset(row);
-        }
+    struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
+    for (; is_good && partition; partition = lw_spool_next_partition(store, partition)) {
+        int64_t row = lw_spool_row(partition, partition->next);
+        int64_t range[] = { lw_spool_row(partition, 0), row };
+        is_good = lw_spool_ask(store, LW_SPOOL_FIRST, range, 2, &row);
+        partition->first = row == range[1] ? partition->next : lw_spool_offset(row);
+        partition->stored_first = partition->first;
     }
     return is_good;
 }
@@ -392,18 +398,18 @@ create_store(const char *path, const struct lw_spool_options *options)
 }
 
 enum lw_status
-lw_spool_store_open(const char *path, const struct lw_spool_options *options, bool is_made,
-                    struct lw_spool_store **ret_store, long *ret_pid,
+lw_spool_store_open(struct lw_spool_opening *opening, struct lw_spool_store **ret_store,
                     struct lw_error *ret_error)
 {
-    struct lw_spool_store *store = create_store(path, options);
+    struct lw_spool_store *store = create_store(opening->path, opening->options);
     if (!store) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "",
-                            "no memory for the spool \"%s\"", path);
+                            "no memory for the spool \"%s\"", opening->path);
     }
-    enum lw_status status = lw_spool_lock_take(&store->lock, path, ret_pid, ret_error);
+    enum lw_status status = lw_spool_lock_take(&store->lock, opening->path, &opening->owner_pid,
+                                               ret_error);
     if (status == LW_STATUS_OK) {
-        status = open_store(store, is_made, ret_error);
+        status = open_store(store, opening->is_made, ret_error);
     }
     if (status != LW_STATUS_OK) {
         lw_spool_store_close(store);

@@ -143,13 +143,20 @@ struct lw_spool_store {
 
 /* -- Life (schema.c, store.c) ------------------------------------------------------------------ */
 
+struct lw_spool_opening {
+    const char *path;
+    const struct lw_spool_options *options;
+    bool is_made;   /* a file that is not there */
+    long owner_pid; /* set by ALREADY; 0: not known */
+};
+
 /*
- * Locks, opens, checks and reads the file; makes it when `is_made`. ALREADY: somebody owns it,
- * *ret_pid says who. NOT_FOUND: it is not there.
+ * Locks, opens, checks and reads the file. ALREADY: somebody owns it. NOT_FOUND: it, or its folder,
+ * is not there.
  */
-enum lw_status lw_spool_store_open(const char *path, const struct lw_spool_options *options,
-                                   bool is_made, struct lw_spool_store **ret_store,
-                                   long *ret_pid, struct lw_error *ret_error);
+enum lw_status
+lw_spool_store_open(struct lw_spool_opening *opening, struct lw_spool_store **ret_store,
+                    struct lw_error *ret_error);
 void lw_spool_store_close(struct lw_spool_store *store); /* NULL is fine */
 bool lw_spool_is_there(const char *path);
 /* Opens the database, or says why not; makes the tables of a new one. */
@@ -189,6 +196,9 @@ lw_spool_offset(int64_t row)
 
 /* -- Topics and positions ------------------------------------------------------------------------ */
 
+/* All partitions of all topics: starts with NULL, ends with NULL. */
+struct lw_spool_partition *lw_spool_next_partition(struct lw_spool_store *store,
+                                                   const struct lw_spool_partition *partition);
 struct lw_spool_topic *lw_spool_find_topic(struct lw_spool_store *store, const char *name);
 /* Outside of transactions. NULL: store->error. */
 struct lw_spool_topic *lw_spool_make_topic(struct lw_spool_store *store, const char *name,

@@ -37,28 +37,33 @@ find_floor(struct lw_spool_store *store, const struct lw_spool_partition *partit
     return true;
 }
 
+/* What may go, and what does. */
 struct sizes {
-    uint64_t bytes;
-    int64_t until; /* behind the last that is to go */
+    int64_t end;           /* nothing from here on */
+    int64_t older_than_ms; /* written before */
+    uint64_t excess;       /* or as many bytes of the oldest */
+    uint64_t bytes;        /* of those that go */
+    int64_t until;         /* behind the last of them */
 };
 
 /* The oldest messages from `first` to `end`: which are to go, and how large they are. */
 static bool
-measure(struct lw_spool_store *store, const struct lw_spool_partition *partition, int64_t end,
-        int64_t older_than_ms, uint64_t excess, struct sizes *ret_sizes)
+measure(struct lw_spool_store *store, const struct lw_spool_partition *partition,
+        struct sizes *sizes)
 {
     int64_t numbers[] = { lw_spool_row(partition, partition->first),
-                          lw_spool_row(partition, end), STEP_ROWS };
+                          lw_spool_row(partition, sizes->end), STEP_ROWS };
     struct sqlite3_stmt *row = lw_spool_bind(store, LW_SPOOL_SIZES, numbers, 3);
     int code = SQLITE_ROW;
-    *ret_sizes = (struct sizes){ 0, partition->first };
+    sizes->bytes = 0;
+    sizes->until = partition->first;
     while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        bool is_old = sqlite3_column_int64(row, 1) < older_than_ms;
-        if (!is_old && ret_sizes->bytes >= excess) {
+        bool is_old = sqlite3_column_int64(row, 1) < sizes->older_than_ms;
+        if (!is_old && sizes->bytes >= sizes->excess) {
             break;
         }
-        ret_sizes->bytes += (uint64_t)sqlite3_column_int64(row, 2);
-        ret_sizes->until = lw_spool_offset(sqlite3_column_int64(row, 0)) + 1;
+        sizes->bytes += (uint64_t)sqlite3_column_int64(row, 2);
+        sizes->until = lw_spool_offset(sqlite3_column_int64(row, 0)) + 1;
     }
     (void)sqlite3_reset(row);
     return code == SQLITE_ROW || code == SQLITE_DONE || lw_spool_fail(store, "read");
@@ -106,7 +111,6 @@ trim_settled(struct lw_spool_store *store, struct lw_spool_partition *partition,
              bool *ret_has_more)
 {
     int64_t floor = 0;
-    struct sizes sizes;
     int64_t keep_ms = store->options.keep_ms;
     if (!find_floor(store, partition, &floor)) {
         return false;
@@ -114,8 +118,9 @@ trim_settled(struct lw_spool_store *store, struct lw_spool_partition *partition,
     if (floor <= partition->first) {
         return true;
     }
-    if (!measure(store, partition, floor, keep_ms > 0 ? now_ms - keep_ms : INT64_MAX, 0,
-                 &sizes)) {
+    struct sizes sizes = { .end = floor,
+                           .older_than_ms = keep_ms > 0 ? now_ms - keep_ms : INT64_MAX };
+    if (!measure(store, partition, &sizes)) {
         return false;
     }
     if (keep_ms == 0 && floor - partition->first <= STEP_ROWS) {
@@ -129,7 +134,6 @@ static bool
 trim_retained(struct lw_spool_store *store, struct lw_spool_partition *partition,
               int64_t now_ms, bool *ret_has_more)
 {
-    struct sizes sizes;
     const struct lw_spool_options *options = &store->options;
     int64_t age_ms = partition->topic->retention_ms >= 0 ? partition->topic->retention_ms
                                                          : options->retention_ms;
@@ -140,8 +144,10 @@ trim_retained(struct lw_spool_store *store, struct lw_spool_partition *partition
     if (age_ms <= 0 && excess == 0) {
         return true;
     }
-    if (!measure(store, partition, partition->stored, age_ms > 0 ? now_ms - age_ms : 0, excess,
-                 &sizes)) {
+    struct sizes sizes = { .end = partition->stored,
+                           .older_than_ms = age_ms > 0 ? now_ms - age_ms : 0,
+                           .excess = excess };
+    if (!measure(store, partition, &sizes)) {
         return false;
     }
     if (sizes.until <= partition->first) {
@@ -160,13 +166,10 @@ lw_spool_has_worn(const struct lw_spool_store *store)
 void
 lw_spool_wear(struct lw_spool_store *store)
 {
-    struct lw_list *head = &store->topics;
-    for (struct lw_list *node = head->next; node != head; node = node->next) {
-        struct lw_spool_topic *topic = LW_CONTAINER(node, struct lw_spool_topic, link);
-        for (int32_t i = 0; i < topic->partition_count; i++) {
-            if (lw_list_is_empty(&topic->partitions[i].worn)) {
-                lw_list_push(&store->worn, &topic->partitions[i].worn);
-            }
+    struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
+    for (; partition; partition = lw_spool_next_partition(store, partition)) {
+        if (lw_list_is_empty(&partition->worn)) {
+            lw_list_push(&store->worn, &partition->worn);
         }
     }
 }
