@@ -136,3 +136,53 @@ test('frames are written as the vectors say', () => {
     assert.deepStrictEqual(data.subarray(at), content(vector.frame.tail), vector.name);
   }
 });
+
+// -- Batches -----------------------------------------------------------------------------------
+
+const batches = load('batches.json');
+
+function writtenForAll(codec, whats) {
+  const app = new App().handler({ batch: true }, (messages) => messages.map((message, i) => {
+    try {
+      return obey(app, message, whats[i]);
+    } catch (verdict) {
+      return verdict;
+    }
+  }));
+  const units = [];
+  const session = new Session(codec, { write: (data) => units.push(data) }, app.choose('any'));
+  session.take([{ id: 1, messages: whats.map(() => ({})) }]);
+  return new Promise((resolve) => {
+    session.onIdle = () => {
+      session.flush();
+      resolve(units[0]);
+    };
+  });
+}
+
+for (const [name, Codec, bytesOf] of [['lines', Lines, lineOf], ['frames', Frames, frameOf]]) {
+  test(`batches are read in ${name} however they arrive`, () => {
+    for (const vector of batches.requests) {
+      for (const step of [1, 1000]) {
+        const [fields] = feed(new Codec(), bytesOf(vector), step);
+        const members = fields.messages.map((member) => new Message(member, null));
+        assert.deepStrictEqual(members.map(({ offset, key, value }) => [offset, key, value]),
+          vector.messages.map((m) => [m.offset, content(m.key), content(m.value)]));
+      }
+    }
+  });
+
+  test(`batches are answered in ${name} as the vectors say`, async () => {
+    for (const vector of batches.answers.filter(({ say }) => say)) {
+      const data = await writtenForAll(new Codec(), vector.say);
+      if (name === 'lines') {
+        assert.deepStrictEqual(JSON.parse(data), JSON.parse(vector.line), vector.name);
+      } else {
+        const at = 4 + data.readUInt32BE(0);
+        const header = JSON.parse(data.toString('utf8', 4, at));
+        assert.deepStrictEqual(header, JSON.parse(vector.frame.header), vector.name);
+        assert.deepStrictEqual(data.subarray(at), content(vector.frame.tail), vector.name);
+      }
+    }
+  });
+}

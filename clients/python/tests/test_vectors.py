@@ -4,7 +4,7 @@ import datetime
 import json
 import unittest
 
-from laneway import NULL, App, Dead, Drop, Error, Retry
+from laneway import NULL, App, Dead, Drop, Error, Retry, Verdict
 from laneway._codec import Frames, Lines, ProtocolError
 from laneway._message import Message
 from laneway._session import Session
@@ -14,6 +14,7 @@ from vectors import content, frame_of, line_of, load
 REQUESTS = load("requests.json")
 ANSWERS = load("answers.json")["answers"]
 SAID = [vector for vector in ANSWERS if "say" in vector]
+BATCHES = load("batches.json")
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -127,6 +128,40 @@ class Answers(unittest.TestCase):
         self.app._session = session
         answer = session.run({"id": 1})
         return session.writer.said[0] if session.writer.said else answer
+
+    def test_batches_are_read_and_answered_as_the_vectors_say(self):
+        for codec_class, bytes_of in ((Lines, line_of), (Frames, frame_of)):
+            for vector in BATCHES["requests"]:
+                for step in (1, 1000):
+                    (fields,) = feed(codec_class(), bytes_of(vector), step)
+                    members = Session(codec_class(), None)._messages(fields)
+                    self.assertEqual([(m.number, m.offset, m.key, m.value) for m in members],
+                                     [(vector["id"], m["offset"], content(m["key"]),
+                                       content(m["value"])) for m in vector["messages"]])
+            for vector in (v for v in BATCHES["answers"] if "say" in v):
+                with self.subTest(vector["name"], codec=codec_class.name):
+                    data = self.written_for_all(codec_class(), vector["say"])
+                    if codec_class is Lines:
+                        self.assertEqual(json.loads(data), json.loads(vector["line"]))
+                    else:
+                        reader = _Reader("frames", data)
+                        self.assertEqual(reader.header, json.loads(vector["frame"]["header"]))
+                        self.assertEqual(reader._rest, content(vector["frame"]["tail"]))
+
+    def written_for_all(self, codec, whats):
+        def handle(messages):
+            results = []
+            for message, what in zip(messages, whats):
+                try:
+                    results.append(self.say(message, what))
+                except Verdict as verdict:
+                    results.append(verdict)
+            return results
+        self.app = App()
+        self.app.handler(batch=True)(handle)
+        session = Session(codec, _Recorder())
+        session.handler = self.app.handlers[None]
+        return session.run_batch({"id": 1, "messages": [{} for _ in whats]})
 
     def test_lines_are_written_as_the_vectors_say(self):
         self.assertGreaterEqual(len(SAID), 14)
