@@ -128,12 +128,10 @@ enter(struct lw_lane *lane, uint64_t now)
     struct lw_subscription *subscription = lane->subscription;
     struct lw_gather *gather = &subscription->gather;
     const struct lw_delivery *head = head_of(&lane->waiting);
-    if (head->is_alone) {
-        lw_lane_enter_ready(lane);
-    } else if (gather->has_many) {
+    if (gather->has_many && !head->is_alone) {
         join_pool(subscription, lane, now);
         update_pool(subscription, now);
-    } else if (is_full(gather, lane) || is_pointless(subscription) ||
+    } else if (head->is_alone || is_full(gather, lane) || is_pointless(subscription) ||
                has_waited(gather, head->received_at, now)) {
         lw_lane_enter_ready(lane);
     } else {

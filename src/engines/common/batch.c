@@ -7,6 +7,7 @@
 #include "engines/common/batch.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 bool
 lw_batch_room_init(struct lw_batch_room *room, uint32_t size)
@@ -36,6 +37,7 @@ lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *ro
               struct lw_delivery *first)
 {
     size_t count = 0;
+    lw_assert(first != NULL);
     for (struct lw_delivery *member = first; member; member = member->task_next) {
         room->deliveries[count] = member;
         room->verdicts[count++] = LW_PENDING;
