@@ -150,6 +150,26 @@ fresh_worker(struct lw_processes *processes)
     return NULL;
 }
 
+/* A suspect waits for a fresh process: unless one is on its way, the idlest is replaced. */
+static void
+call_for_fresh_worker(struct lw_processes *processes)
+{
+    struct lw_processes_worker *idlest = NULL;
+    for (uint32_t i = 0; i < processes->worker_count; i++) {
+        struct lw_processes_worker *worker = &processes->workers[i];
+        if (worker->state != LW_PROCESSES_TAKING || worker->given_max == worker->given) {
+            return;
+        }
+        if (!idlest || lw_processes_open_count(worker) < lw_processes_open_count(idlest)) {
+            idlest = worker;
+        }
+    }
+    if (idlest) {
+        idlest->given_max = idlest->given;
+        lw_processes_on_drained(idlest);
+    }
+}
+
 static void
 run_suspect(struct lw_processes *processes)
 {
@@ -158,7 +178,9 @@ run_suspect(struct lw_processes *processes)
         return;
     }
     struct lw_processes_worker *worker = fresh_worker(processes);
-    if (worker) {
+    if (!worker) {
+        call_for_fresh_worker(processes);
+    } else {
         (void)lw_queue_pop(&processes->suspects);
         if (!give(processes, worker, lw_processes_delivery_in(node))) {
             lw_queue_push_front(&processes->suspects, node);

@@ -146,6 +146,7 @@ lose(struct lw_processes *processes)
     error->is_fatal = true;
     engine->is_down = !has_worker(processes);
     engine->has_changed = true;
+    lw_processes_give_back_all(processes, "its zygote was killed");
     for (uint32_t i = 0; i < processes->worker_count; i++) {
         lw_processes_worker_on_orphaned(&processes->workers[i]);
     }
