@@ -5,7 +5,8 @@
  * measured apart and taken off), and how much of the possible others reach with a handler that
  * blocks or computes. What is possible is measured, too: the same calls on as many threads without
  * an engine, right before and after, so that a machine that sleeps longer than asked, or whose
- * processors share a core, does not count against the engine. Medians of rounds.
+ * processors share a core, does not count against the engine. Medians of rounds. Words after the
+ * program's name choose groups: loop, threads, processes, programs.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "bench/support/processes.h"
 #include "engines/common/plugin_file.h"
 #include "engines/loop.h"
+#include "engines/programs/engine.h"
 #include "engines/threads.h"
 
 enum { BATCH = 64, ROUNDS = 5, THREADS_MAX = 100 };
@@ -89,9 +91,12 @@ run_loop(uint64_t messages, bool with_engine)
 /* -- What is run ------------------------------------------------------------------------------- */
 
 struct work {
-    const char *name; /* of the handler in bench/plugins */
-    uint32_t workers; /* threads */
+    const char *name; /* of the handler in bench/plugins and of the word of worker.py */
+    uint32_t workers; /* threads or processes */
+    uint32_t window;  /* messages that a process may hold */
     uint64_t messages;
+    enum lw_protocol protocol;
+    struct lw_bytes value;
 };
 
 /* The shared object stays in the process when it is closed. */
@@ -259,6 +264,99 @@ measure_processes(struct lw_figures *figures)
                      "of 2/t_h", 0.93, 0.9, false);
 }
 
+/* -- programs ---------------------------------------------------------------------------------- */
+
+static double
+run_programs(const struct work *work)
+{
+    struct lw_engine_world world;
+    const char *program[] = { "python3", LW_SOURCE_DIR "/bench/handlers/worker.py", work->name,
+                              NULL };
+    struct lw_programs_options options = {
+        .program = program,
+        .protocol = work->protocol,
+        .service = "bench",
+        .workers = work->workers,
+        .window = work->window,
+        .timeout_ms = 30000,
+        .start_timeout_ms = 60000,
+    };
+    uint32_t in_hand = work->workers * work->window;
+    lw_engine_world_open(&world, in_hand, work->value);
+    if (lw_programs_engine_create(world.host, &world.completions, "bench", &options,
+                                  &world.engine) != LW_STATUS_OK) {
+        exit(1);
+    }
+    lw_engine_world_start(&world, in_hand);
+    double seconds = lw_engine_world_run(&world, work->messages);
+    lw_engine_world_close(&world);
+    return seconds;
+}
+
+/* Rates of one Python process in both protocols, in turn; the ratio of each pair. */
+static void
+measure_protocols(const char *name, size_t bytes, uint64_t messages)
+{
+    static char large[65536];
+    char title[64];
+    double lines[ROUNDS];
+    double frames[ROUNDS];
+    double ratios[ROUNDS];
+    memset(large, 'x', sizeof large);
+    struct work work = { .name = "noop",
+                         .workers = 1,
+                         .window = 8,
+                         .messages = messages,
+                         .value = { large, bytes } };
+    for (size_t i = 0; i < ROUNDS; i++) {
+        work.protocol = LW_PROTOCOL_LINES;
+        lines[i] = (double)messages / run_programs(&work);
+        work.protocol = LW_PROTOCOL_FRAMES;
+        frames[i] = (double)messages / run_programs(&work);
+        ratios[i] = frames[i] / lines[i];
+    }
+    (void)snprintf(title, sizeof title, "lines_python_%s", name);
+    lw_figures_note(title, median(lines), "msg/s");
+    (void)snprintf(title, sizeof title, "frames_python_%s", name);
+    lw_figures_note(title, median(frames), "msg/s");
+    (void)snprintf(title, sizeof title, "frames_to_lines_%s", name);
+    lw_figures_note(title, median(ratios), "times");
+}
+
+static void
+measure_programs(struct lw_figures *figures)
+{
+    const struct work sleeping = {
+        .name = "nap", .workers = 8, .window = 2, .messages = 4000, .value = value_of_bench()
+    };
+    measure_protocols("66B", 66, 40000);
+    measure_protocols("64KiB", 65536, 8000);
+    lw_figures_print(figures, "lines_python_8_share", share_of(&sleeping, run_programs),
+                     "of 8/T", 0.95, 0.9, false);
+}
+
+static void
+measure_loop(struct lw_figures *figures, const char *argv0)
+{
+    double with = lw_figures_instructions(argv0, "loop", 100000, false);
+    double without = lw_figures_instructions(argv0, "caller", 100000, false);
+    lw_figures_print(figures, "loop_engine_instructions", with - without, "instr/msg", 25, 30,
+                     true);
+}
+
+/* All groups, or those that are named; none with --instructions. */
+static bool
+is_wanted(int argc, char **argv, const char *group)
+{
+    bool is_any = false;
+    bool is_named = false;
+    for (int i = 1; i < argc; i++) {
+        is_any |= strcmp(argv[i], "--check") != 0;
+        is_named |= strcmp(argv[i], group) == 0;
+    }
+    return is_named || !is_any;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -268,13 +366,17 @@ main(int argc, char **argv)
         return 0;
     }
     lw_figures_init(&figures, argc, argv);
-    double with = lw_figures_instructions(argv[0], "loop", 100000, false);
-    double without = lw_figures_instructions(argv[0], "caller", 100000, false);
-    lw_figures_print(&figures, "loop_engine_instructions", with - without, "instr/msg", 25, 30,
-                     true);
-    if (!figures.is_instructions_only) {
+    if (figures.is_instructions_only || is_wanted(argc, argv, "loop")) {
+        measure_loop(&figures, argv[0]);
+    }
+    if (is_wanted(argc, argv, "threads")) {
         measure_threads(&figures);
+    }
+    if (is_wanted(argc, argv, "processes")) {
         measure_processes(&figures);
+    }
+    if (is_wanted(argc, argv, "programs")) {
+        measure_programs(&figures);
     }
     return lw_figures_exit(&figures);
 }
