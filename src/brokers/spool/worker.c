@@ -187,16 +187,15 @@ typedef bool (*item_fn)(struct lw_spool_worker *worker, struct lw_spool_item *it
 static bool
 each_item(struct lw_spool_worker *worker, item_fn fn)
 {
+    bool is_good = true;
     struct lw_list *head = &worker->batches;
-    for (struct lw_list *node = head->next; node != head; node = node->next) {
+    for (struct lw_list *node = head->next; is_good && node != head; node = node->next) {
         struct lw_spool_batch *batch = LW_CONTAINER(node, struct lw_spool_batch, link);
-        for (uint32_t i = 0; i < batch->count; i++) {
-            if (!fn(worker, &batch->items[i])) {
-                return false;
-            }
+        for (uint32_t i = 0; is_good && i < batch->count; i++) {
+            is_good = fn(worker, &batch->items[i]);
         }
     }
-    return true;
+    return is_good;
 }
 
 static bool
