@@ -80,6 +80,7 @@ run_check(struct job *job)
     if (!check->samples) {
         return lw_cli_fail_memory();
     }
+    lw_talk_guard();
     lw_check_report_begin(&job->report);
     bool is_whole = run_steps(job);
     lw_check_end(check);

@@ -27,6 +27,44 @@ enum {
 #define MUTE_AFTER (1000 * LW_MS) /* closed its output: a moment to end by itself */
 enum { FD_INPUT, FD_OUTPUT, FD_ANSWERS, FD_ERRORS, FD_EXIT, FD_COUNT };
 
+/* -- An end from outside ------------------------------------------------------------------------ */
+
+/* The groups that are open: two processes at most live at once. */
+static volatile sig_atomic_t groups[2];
+
+static void
+guard(pid_t pid)
+{
+    groups[groups[0] ? 1 : 0] = (sig_atomic_t)pid;
+}
+
+static void
+unguard(pid_t pid)
+{
+    for (size_t i = 0; i < 2; i++) {
+        groups[i] = groups[i] == (sig_atomic_t)pid ? 0 : groups[i];
+    }
+}
+
+static void
+on_signal(int signal)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (groups[i] > 0) {
+            (void)kill(-(pid_t)groups[i], SIGKILL);
+        }
+    }
+    (void)raise(signal); /* its disposition is the default again */
+}
+
+void
+lw_talk_guard(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
 /* -- What it says ----------------------------------------------------------------------------- */
 
 /* Copies what fits, with "..." where it was cut, and no control characters. */
@@ -206,6 +244,7 @@ enter_ended(struct lw_talk *talk)
     fill_all(&talk->answers, talk->process.answers, &talk->is_answers_ended);
     fill_all(&talk->errors, talk->process.errors, &talk->is_errors_ended);
     talk->left_count = count_members(talk->process.pid);
+    unguard(talk->process.pid);
     talk->exit = lw_programs_process_end(&talk->process);
     talk->has_ended = true;
     talk->is_open = false;
@@ -359,6 +398,7 @@ lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command,
         return failed;
     }
     talk->is_open = true;
+    guard(talk->process.pid);
     talk->is_answers_ended = !command->has_answers;
     lw_programs_sender_init(&talk->sender);
     lw_programs_reader_init(&talk->output, LINE_BYTES_MAX, false);
@@ -495,6 +535,7 @@ void
 lw_talk_close(struct lw_talk *talk)
 {
     if (talk->is_open) {
+        unguard(talk->process.pid);
         (void)lw_programs_process_end(&talk->process);
         talk->is_open = false;
     }

@@ -9,9 +9,11 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 LANEWAY = os.environ["LANEWAY"]
 HERE = pathlib.Path(__file__).parent
@@ -147,6 +149,28 @@ def try_words(folder):
         fault(f"-q says something though all is well: {quiet}")
 
 
+def try_interrupt():
+    """Ctrl-C reaches the command alone; the handler, in a group of its own, must not outlive it."""
+    with subprocess.Popen([LANEWAY, "handler", "check", *SLOW, "sh", "-c",
+                           "echo $$ >&3; exec sleep 100"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as command:
+        for _ in range(2400):
+            children = pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text()
+            if children and "sleep" in pathlib.Path(
+                    f"/proc/{children.split()[0]}/cmdline").read_text():
+                break
+            time.sleep(0.05)
+        command.send_signal(signal.SIGINT)
+        if command.wait(60) != -signal.SIGINT:
+            fault(f"an interrupted check ends with {command.returncode}")
+    for _ in range(2400):
+        state = pathlib.Path(f"/proc/{children.split()[0]}/stat")
+        if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.05)
+    fault("a handler outlives an interrupted check")
+
+
 CONFIRM = 'body=$(cat); printf %s "$body" | grep -q id || exit 65; echo "$LANEWAY_KEY is confirmed"'
 ONCE = [  # a shell's program, options, exit code, what is said
     (CONFIRM, SLOW, 0, ["12 passed, 0 warnings"]),
@@ -172,6 +196,7 @@ def main():
             jobs = [pool.submit(try_case, how, folder, CASES, "lines") for how in CASES]
             jobs += [pool.submit(try_case, how, folder, FRAMED, "frames") for how in FRAMED]
             jobs += [pool.submit(try_examples), pool.submit(try_words, folder)]
+            jobs.append(pool.submit(try_interrupt))
             jobs += [pool.submit(try_once, *case) for case in ONCE]
             for job in jobs:
                 job.result()

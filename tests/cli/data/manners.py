@@ -39,7 +39,7 @@ def begin():
             print("config.ini: no such file", file=sys.stderr, flush=True)
             sys.exit(2)
         case "silent":
-            time.sleep(3600)
+            time.sleep(200)
         case "early":
             say({"id": 1, "result": "ok"})
         case "prints" | "descriptor":
@@ -50,7 +50,7 @@ def begin():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         case "brood":
             if os.fork() == 0:
-                time.sleep(3600)
+                time.sleep(200)
         case "stubborn":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ready = {"future": {"protocol": 2}, "no-object": True}.get(HOW, {"protocol": 1})
@@ -61,7 +61,7 @@ def begin():
     if HOW == "closes":
         OUT.flush()
         os.close(OUT.fileno())
-        time.sleep(3600)
+        time.sleep(200)
 
 
 def answer(message):
@@ -144,5 +144,5 @@ for text in read_lines():
     else:
         handle(message)
 if HOW == "endless":
-    time.sleep(3600)
+    time.sleep(200)
 sys.exit(3 if HOW == "exit-code" else 0)
