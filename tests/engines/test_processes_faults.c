@@ -310,14 +310,14 @@ static void
 a_worker_that_writes_over_all_shared_memory_harms_itself_only(void **state)
 {
     (void)state;
-    do_harm("scribble", 8);
+    do_harm("scribble", 5);
 }
 
 static void
 a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only(void **state)
 {
     (void)state;
-    do_harm("words", 8);
+    do_harm("words", 5);
 }
 
 static void
