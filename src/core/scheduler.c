@@ -47,6 +47,38 @@ lw_scheduler_update(struct lw_scheduler *scheduler, struct lw_subscription *subs
     }
 }
 
+/*
+ * The ways of what waits for company, out of line: inlined, their registers would be saved on the
+ * path of every message.
+ */
+#define APART __attribute__((noinline, cold))
+
+APART static void
+push_apart(const struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    lw_gather_push(delivery->subscription, delivery->lane, delivery, *scheduler->now);
+}
+
+APART static struct lw_delivery *
+take_apart(const struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    struct lw_delivery *first = lw_gather_take(subscription, *scheduler->now);
+    subscription->queued -= first->task_count - 1; /* its caller counts one */
+    return first;
+}
+
+APART static void
+put_back_apart(const struct lw_scheduler *scheduler, struct lw_delivery *delivery)
+{
+    lw_gather_put_back(delivery->subscription, delivery->lane, delivery, *scheduler->now);
+}
+
+APART static bool
+release_apart(const struct lw_scheduler *scheduler, struct lw_lane *lane)
+{
+    return lw_gather_release(lane, *scheduler->now);
+}
+
 enum lw_status
 lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
 {
@@ -62,7 +94,7 @@ lw_scheduler_admit(struct lw_scheduler *scheduler, struct lw_delivery *delivery)
         delivery->lane = lane;
     }
     if (__builtin_expect(subscription->is_batched, 0)) {
-        lw_gather_push(subscription, delivery->lane, delivery, *scheduler->now);
+        push_apart(scheduler, delivery);
     } else if (delivery->lane) {
         lw_lane_push(delivery->lane, delivery);
     } else {
@@ -108,15 +140,11 @@ lw_scheduler_choose(struct lw_scheduler *scheduler)
         return NULL;
     }
     struct lw_subscription *subscription = LW_CONTAINER(node, struct lw_subscription, choose);
-    struct lw_delivery *delivery;
-    if (__builtin_expect(subscription->is_batched, 0)) {
-        delivery = lw_gather_take(subscription, *scheduler->now);
-        subscription->queued -= delivery->task_count;
-    } else {
-        delivery = take_next(subscription);
-        subscription->queued--;
-    }
+    struct lw_delivery *delivery = __builtin_expect(subscription->is_batched, 0)
+                                       ? take_apart(scheduler, subscription)
+                                       : take_next(subscription);
     lw_scheduler_take_slot(scheduler, subscription);
+    subscription->queued--;
     if (lw_subscription_is_eligible(subscription)) {
         lw_ranks_rotate(&scheduler->ready, node);
     } else {
@@ -132,7 +160,7 @@ lw_scheduler_release(struct lw_scheduler *scheduler, struct lw_delivery *deliver
         return;
     }
     bool is_ready = delivery->subscription->is_batched
-                        ? lw_gather_release(delivery->lane, *scheduler->now)
+                        ? release_apart(scheduler, delivery->lane)
                         : lw_lane_release(delivery->lane);
     delivery->lane = NULL;
     if (is_ready) {
@@ -145,7 +173,7 @@ lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *deliver
 {
     struct lw_subscription *subscription = delivery->subscription;
     if (__builtin_expect(subscription->is_batched, 0)) {
-        lw_gather_put_back(subscription, delivery->lane, delivery, *scheduler->now);
+        put_back_apart(scheduler, delivery);
     } else if (delivery->lane) {
         lw_lane_put_back(delivery->lane, delivery);
     } else {
