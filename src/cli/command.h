@@ -74,7 +74,8 @@ struct lw_command {
     const struct lw_flag *flags; /* NULL: none but --help */
     int (*run)(struct lw_cli *cli);
     bool is_hidden;
-    unsigned program_at; /* so many words, then the words of a program, flags and all; 0: none */
+    unsigned
+        program_at; /* so many words, then the words of a program, flags and all; 0: none */
 };
 
 /* All commands in the order of `laneway help`; the last row has no name. */

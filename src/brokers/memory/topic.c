@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "brokers/memory/hub_turn.h"
 #include "brokers/common/partitioner.h"
+#include "brokers/memory/hub_turn.h"
 #include "brokers/memory/source.h"
 
 enum { NAME_MAX_LENGTH = 249 };
