@@ -35,8 +35,7 @@ its_file_begins_at_the_folder_of_the_configuration(void **state)
 {
     (void)state;
     struct config_fixture fixture;
-    char text[1024];
-    snprintf(text, sizeof text, "%s", whole("spool:data/a.db", "", ""));
+    const char *text = whole("spool:data/a.db", "", "");
     const struct lw_config_text file = { "conf/shop.yaml", text, strlen(text) };
     config_open_source(&fixture, (struct lw_config_source){ .texts = &file, .text_count = 1 });
     assert_non_null(fixture.config);
