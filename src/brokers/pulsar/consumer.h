@@ -96,7 +96,7 @@ void *lw_pulsar_consumer_user(const struct lw_pulsar_consumer *consumer);
 const char *lw_pulsar_consumer_topic(const struct lw_pulsar_consumer *consumer);
 
 void lw_pulsar_consumer_start(struct lw_pulsar_consumer *consumer);
-/* Stops receiving; acks still go out. */
+/* Stops receiving; acks still go out. */
 void lw_pulsar_consumer_pause(struct lw_pulsar_consumer *consumer);
 /* Sends the last acks, waits for their receipts up to the deadline, CLOSE_CONSUMER, on_stopped. */
 void lw_pulsar_consumer_stop(struct lw_pulsar_consumer *consumer, uint64_t deadline);
