@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """http_outage.py: a handler behind HTTP whose service is something else, then there, then killed,
-then there again. Every message is answered, none is dead, and at most those that were in the
+something else again, then there again. Every message is answered, none is dead, and at most those that were in the
 service when it was killed count a second attempt."""
 import json
 import pathlib
@@ -47,10 +47,27 @@ def start(port):
     return server
 
 
+def be_somebody_else(server):
+    """Answers one connection like another service that got the port: no word of HTTP."""
+    with server:
+        server.settimeout(120)
+        client, _ = server.accept()
+        client.sendall(b"220 mail ready\r\n")
+        client.close()
+
+
 def requests_of(port):
     request = urllib.request.Request(f"http://127.0.0.1:{port}/", data=b"stats")
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.loads(answer.read())["requests"]
+
+
+def wait_for_messages(port, count):
+    """Until the service was given so many; the questions about it are no messages."""
+    asked, deadline = 1, time.monotonic() + 120
+    while requests_of(port) - asked < count and time.monotonic() < deadline:
+        asked += 1
+        time.sleep(0.02)
 
 
 def run(folder, port, results):
@@ -85,17 +102,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         thread = threading.Thread(target=run, args=(pathlib.Path(folder), port, results))
         thread.start()
-        other.settimeout(120)
-        client, _ = other.accept()  # somebody else's port: no word of HTTP
-        client.sendall(b"220 mail ready\r\n")
-        client.close()
-        other.close()
+        be_somebody_else(other)
         server = start(port)
-        deadline = time.monotonic() + 120
-        while requests_of(port) < 40 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for_messages(port, 40)
         server.kill()
         server.wait()
+        be_somebody_else(socket.create_server(("127.0.0.1", port)))
         server = start(port)
         thread.join(240)
         server.kill()
