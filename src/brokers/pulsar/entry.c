@@ -230,8 +230,10 @@ lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries, bool with_
     for (size_t i = 0; i < entries->held.capacity; i++) {
         const struct lw_pulsar_entry *entry = entries->held.buckets[i];
         for (; entry; entry = entry->held_next) {
-            bool is_first = lw_pulsar_place_is_before(place_of(entry), first);
-            first = is_first && is_open(entry, with_refused) ? place_of(entry) : first;
+            struct lw_pulsar_place place = place_of(entry);
+            if (lw_pulsar_place_is_before(place, first) && is_open(entry, with_refused)) {
+                first = place;
+            }
         }
     }
     return first;

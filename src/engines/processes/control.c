@@ -42,25 +42,31 @@ lw_processes_send(int socket, const void *message, size_t size, const int *fds, 
     return sent < 0 ? errno : 0;
 }
 
+/* Keeps those for which there is room in `fds`, of which `seen` came before; closes the others. */
+static size_t
+take_fds_of(const struct cmsghdr *item, int *fds, size_t fd_max, size_t seen)
+{
+    size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int fd = -1;
+        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+        if (seen + i < fd_max) {
+            fds[seen + i] = fd;
+        } else {
+            (void)close(fd);
+        }
+    }
+    return count;
+}
+
 /* Keeps the first `fd_max` descriptors and closes the others; false when there were others. */
 static bool
 take_fds(struct msghdr *header, int *fds, size_t fd_max, size_t *ret_count)
 {
     size_t seen = 0;
     for (struct cmsghdr *item = CMSG_FIRSTHDR(header); item; item = CMSG_NXTHDR(header, item)) {
-        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) {
-            continue;
-        }
-        size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int fd = -1;
-            memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
-            if (seen < fd_max) {
-                fds[seen] = fd;
-            } else {
-                (void)close(fd);
-            }
-            seen++;
+        if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
+            seen += take_fds_of(item, fds, fd_max, seen);
         }
     }
     *ret_count = seen < fd_max ? seen : fd_max;
