@@ -223,6 +223,16 @@ is_open(const struct lw_pulsar_entry *entry, bool with_refused)
             entry->ack_state == LW_PULSAR_ACK_PENDING);
 }
 
+static void
+lower_to_open(struct lw_pulsar_place *first, const struct lw_pulsar_entry *entry,
+              bool with_refused)
+{
+    struct lw_pulsar_place place = place_of(entry);
+    if (lw_pulsar_place_is_before(place, *first) && is_open(entry, with_refused)) {
+        *first = place;
+    }
+}
+
 struct lw_pulsar_place
 lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries, bool with_refused)
 {
@@ -230,10 +240,7 @@ lw_pulsar_entries_first_open(const struct lw_pulsar_entries *entries, bool with_
     for (size_t i = 0; i < entries->held.capacity; i++) {
         const struct lw_pulsar_entry *entry = entries->held.buckets[i];
         for (; entry; entry = entry->held_next) {
-            struct lw_pulsar_place place = place_of(entry);
-            if (lw_pulsar_place_is_before(place, first) && is_open(entry, with_refused)) {
-                first = place;
-            }
+            lower_to_open(&first, entry, with_refused);
         }
     }
     return first;
