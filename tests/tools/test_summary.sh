@@ -12,7 +12,7 @@ set_tests_properties(away PROPERTIES SKIP_RETURN_CODE 77)
 END
 run()
 {
-    LANEWAY_TEST_STRICT=$1 "$root/tools/test-summary" "$work" -- ctest --test-dir "$work" \
+    LANEWAY_TEST_STRICT=$1 LANEWAY_TEST_TRIES=${2:-1} "$root/tools/test-summary" "$work" -- ctest --test-dir "$work" \
         >"$work/out" 2>&1
 }
 
@@ -29,4 +29,11 @@ if run 0; then echo "a failed test was accepted" && exit 1; fi
 grep -q 'FAILED   missing' "$work/out"
 grep -q 'FAILED   bad' "$work/out"
 [ "$(cat "$work/test-counts")" = "1 2 1" ]
-echo "test-summary: names skipped, missing and failed tests"
+echo "add_test(flaky sh -c \"test -e $work/tried || { touch $work/tried; exit 1; }\")" \
+    >"$work/CTestTestfile.cmake"
+run 0 2
+grep -q 'FLAKY    flaky' "$work/out"
+[ "$(cat "$work/test-counts")" = "1 0 0" ]
+rm "$work/tried"
+if run 0; then echo "what failed at its only try was accepted" && exit 1; fi
+echo "test-summary: names skipped, missing, flaky and failed tests"
