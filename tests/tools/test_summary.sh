@@ -12,7 +12,7 @@ set_tests_properties(away PROPERTIES SKIP_RETURN_CODE 77)
 END
 run()
 {
-    LANEWAY_TEST_STRICT=$1 LANEWAY_TEST_TRIES=${2:-1} "$root/tools/test-summary" "$work" -- ctest --test-dir "$work" \
+    LANEWAY_TEST_STRICT=$1 TEST_TRIES=${2:-1} "$root/tools/test-summary" "$work" -- ctest --test-dir "$work" \
         >"$work/out" 2>&1
 }
 
