@@ -4,10 +4,11 @@
  * program. A process of its own, since between fork and exec of a program with threads nothing of
  * this may be done, and posix_spawn knows none of it. The order matters: limits while we may
  * still raise them, then the groups, the group, the user; then the folder, as that user sees it.
- * A user is set for good: nothing that the program runs can become somebody else again.
+ * A user is set for good: nothing that the program runs can become somebody else again, and no
+ * capability is left, those that a service gives us (AmbientCapabilities=) least of all.
  *
- *   laneway-exec [--nofile N] [--uid N --gid N [--groups N,N]] [--directory DIR] [--path PATH]
- *                (--try | -- PROGRAM [ARGUMENT]...)
+ *   laneway-exec [--nofile N] [--uid N --gid N [--groups N,N] | --same-user] [--directory DIR]
+ *                [--path PATH] (--try | -- PROGRAM [ARGUMENT]...)
  *
  * --try sets everything, says "ok" or one sentence on standard output, and ends. Otherwise a
  * failure is a sentence on standard error and exit 126, or 127 when there is no such program.
@@ -16,12 +17,14 @@
 #include <errno.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { GROUPS_MAX = 1024, EXIT_CANNOT = 126, EXIT_ABSENT = 127, EXIT_USAGE = 64 };
@@ -33,6 +36,7 @@ struct wish {
     const char *groups;
     const char *directory;
     const char *path;
+    bool is_same_user; /* who we are already, but for good */
     bool is_trial;
     char **program;
 };
@@ -91,6 +95,30 @@ set_nofile(const struct wish *wish)
                : refuse(wish, "nofile cannot be set to", wish->nofile, EXIT_CANNOT, errno);
 }
 
+/*
+ * The kernel takes capabilities away when root becomes somebody else, and only then: who is
+ * allowed to change users by an ambient capability would hand that on to the program.
+ */
+static int
+drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 } };
+    return (int)syscall(SYS_capset, &head, none);
+}
+
+static int
+set_for_good(const struct wish *wish)
+{
+    if (geteuid() != 0 && drop_capabilities() != 0) {
+        return refuse(wish, "capabilities cannot be dropped", NULL, EXIT_CANNOT, errno);
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        return refuse(wish, "new privileges cannot be forbidden", NULL, EXIT_CANNOT, errno);
+    }
+    return 0;
+}
+
 static int
 set_user(const struct wish *wish)
 {
@@ -99,7 +127,7 @@ set_user(const struct wish *wish)
     unsigned long uid = 0;
     unsigned long gid = 0;
     if (!wish->uid) {
-        return 0;
+        return wish->is_same_user ? set_for_good(wish) : 0;
     }
     if (!wish->gid || !read_number(wish->uid, UINT_MAX - 1, &uid) ||
         !read_number(wish->gid, UINT_MAX - 1, &gid) ||
@@ -115,10 +143,7 @@ set_user(const struct wish *wish)
     if (setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0) {
         return refuse(wish, "the user cannot be set to", wish->uid, EXIT_CANNOT, errno);
     }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        return refuse(wish, "new privileges cannot be forbidden", NULL, EXIT_CANNOT, errno);
-    }
-    return 0;
+    return set_for_good(wish);
 }
 
 static int
@@ -186,6 +211,8 @@ read_words(struct wish *wish, char **words)
         }
         if (strcmp(*words, "--try") == 0) {
             wish->is_trial = true;
+        } else if (strcmp(*words, "--same-user") == 0) {
+            wish->is_same_user = true;
         } else if (place && words[1]) {
             *place = *++words;
         } else {

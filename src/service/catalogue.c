@@ -383,8 +383,9 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0611", "a limit of a handler cannot be set",
       "nofile or user could not be set for the handler's program, or its use of memory and "
       "processor time cannot be watched. It was tried before the first message.",
-      "The message says what the system answered. Only root (or CAP_SETUID and CAP_SETGID) may "
-      "start programs as another user; nofile cannot be above our own hard limit." },
+      "The message says what the system answered. Only root (or CAP_SETUID, CAP_SETGID and "
+      "CAP_KILL) may start and end programs of another user; nofile cannot be above our own "
+      "hard limit." },
     { "E0620", "the service of a handler cannot be reached",
       "No connection could be made, or TLS failed. The pipeline waits; a connection is tried "
       "after 1 s, then twice as long each time, 30 s at most. No message is charged.",

@@ -692,8 +692,8 @@ const struct lw_option lw_handler_rows[] = {
       .initial_note = "the user of Laneway itself",
       .doc =
           "Whom the program runs as: a name or a number, with :GROUP after it if that is not "
-          "the user's own. It can gain no privileges. Needs root, or CAP_SETUID and "
-          "CAP_SETGID." },
+          "the user's own. It can gain no privileges. Needs root, or CAP_SETUID, CAP_SETGID "
+          "and CAP_KILL." },
     { .name = "processes",
       .type = LW_OPTION_GROUP,
       .offset = offsetof(struct lw_subscription_options, processes),

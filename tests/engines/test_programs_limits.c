@@ -7,13 +7,20 @@
 #include "tests/support/test.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/installed.h"
 #include "tests/engines/programs_world.h"
 
 #define MB UINT64_C(1000000)
@@ -239,6 +246,7 @@ the_directory_and_the_variables_are_the_same_by_way_of_the_helper(void **state)
     world_destroy(world);
 }
 
+/* It never said a word, but it is not the words that were wrong. */
 static void
 a_program_that_the_helper_cannot_run_is_named(void **state)
 {
@@ -247,11 +255,13 @@ a_program_that_the_helper_cannot_run_is_named(void **state)
     struct lw_programs_options options = programs_options("obey.py", NULL);
     (void)state;
     options.program = program;
+    options.protocol = LW_PROTOCOL_FRAMES;
     options.limits.nofile = 99;
     programs_create(world, &options);
     world_wait(world, world_engine_is_down);
     assert_non_null(strstr(world->engine->down_error.message,
                            "cannot start: no-such-handler: exit 127 before its first answer"));
+    assert_null(strstr(world->engine->down_error.message, "spoken to in frames"));
     assert_non_null(
         strstr(world->engine->down_error.help,
                "laneway-exec: cannot run no-such-handler: No such file or directory"));
@@ -327,8 +337,11 @@ another_user_is_set_for_good(void **state)
         print_message("left out: only root may start programs as another user\n");
         return;
     }
+    assert_int_equal(setenv("HOME", "/root", 1), 0); /* not a home for others */
     struct world *world = open_limited((struct lw_programs_limits){ .user = "4711:4712" }, 1);
     assert_string_equal(ask(world, "who"), "4711 4711 4711 4712 4712 4712 4711");
+    assert_string_equal(ask(world, "env HOME"), "-");
+    assert_string_equal(ask(world, "env USER"), "-");
     assert_string_equal(ask(world, "status CapEff:"), "0000000000000000");
     assert_string_equal(ask(world, "status NoNewPrivs:"), "1");
     world_destroy(world);
@@ -366,6 +379,148 @@ a_directory_that_the_user_may_not_enter_is_an_error_of_the_start(void **state)
     (void)rmdir(directory);
     assert_non_null(strstr(error.message, "cannot enter the directory /tmp/laneway-test-"));
     assert_non_null(strstr(error.help, "must be able to enter it"));
+}
+
+/* -- A service that is not root ----------------------------------------------------------------- */
+
+enum { SERVICE = 4700, LEFT_OUT = 77, CHANGES_USERS = 1 << CAP_SETUID | 1 << CAP_SETGID };
+
+/* As systemd starts one: a user of its own, and some rights of root, which exec keeps. */
+static bool
+become_service(uint32_t rights)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { rights, rights, rights },
+                                                                     { 0, 0, 0 } };
+    bool is_done = prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && setgroups(0, NULL) == 0 &&
+                   setresgid(SERVICE, SERVICE, SERVICE) == 0 &&
+                   setresuid(SERVICE, SERVICE, SERVICE) == 0 &&
+                   syscall(SYS_capset, &head, data) == 0;
+    for (unsigned long right = 0; is_done && right < 32; right++) {
+        is_done = (rights >> right & 1) == 0 ||
+                  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, right, 0, 0) == 0;
+    }
+    return is_done;
+}
+
+/* Runs it as such a service in a process of its own; the exit code, or LEFT_OUT. */
+static int
+in_service(uint32_t rights, int (*run)(const char *helper, const void *user), const void *user)
+{
+    char helper[PATH_MAX];
+    int status = 0;
+    if (geteuid() != 0) {
+        print_message("left out: only root can start as a service does\n");
+        return LEFT_OUT;
+    }
+    assert_true(lw_installed_find("laneway-exec", helper, sizeof helper));
+    pid_t child = fork();
+    if (child == 0) {
+        bool may_run = become_service(rights) && access(helper, X_OK) == 0;
+        _exit(may_run ? run(helper, user) : LEFT_OUT);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == LEFT_OUT) {
+        print_message("left out: the folder or the system does not let a service do that\n");
+    }
+    return WEXITSTATUS(status);
+}
+
+struct shown {
+    const char *const *who;
+    int output;
+};
+
+static int
+show_status(const char *helper, const void *user)
+{
+    const struct shown *shown = user;
+    const char *words[16] = { helper };
+    size_t count = 1;
+    for (size_t i = 0; shown->who[i]; i++) {
+        words[count++] = shown->who[i];
+    }
+    words[count++] = "--";
+    words[count++] = "cat";
+    words[count] = "/proc/self/status";
+    (void)dup2(shown->output, STDOUT_FILENO);
+    (void)execv(helper, (char *const *)(uintptr_t)words);
+    return 99;
+}
+
+static void
+expect_no_rights(const char *const *who)
+{
+    static const char *const fields[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
+    char text[8192] = "";
+    char wanted[64];
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const struct shown shown = { who, ends[1] };
+    int code = in_service(CHANGES_USERS, show_status, &shown);
+    (void)close(ends[1]);
+    ssize_t size = read(ends[0], text, sizeof text - 1);
+    (void)close(ends[0]);
+    if (code == LEFT_OUT) {
+        return;
+    }
+    assert_int_equal(code, 0);
+    assert_true(size > 0);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        (void)snprintf(wanted, sizeof wanted, "%s:\t0000000000000000\n", fields[i]);
+        assert_non_null(strstr(text, wanted));
+    }
+    assert_non_null(strstr(text, "NoNewPrivs:\t1\n"));
+}
+
+/* Or the program could become anybody, root too: it was our right to change users. */
+static void
+what_a_service_may_do_is_not_handed_on_to_another_user(void **state)
+{
+    static const char *const who[] = { "--uid", "4711", "--gid", "4712", NULL };
+    (void)state;
+    expect_no_rights(who);
+}
+
+static void
+nor_to_the_same_user_that_was_asked_for(void **state)
+{
+    static const char *const who[] = { "--same-user", NULL };
+    (void)state;
+    expect_no_rights(who);
+}
+
+/* Tries to set a user; 0: it can be, 1: it cannot, for want of a right to end its processes. */
+static int
+try_user(const char *helper, const void *user)
+{
+    static const char *const program[] = { "cat", NULL };
+    struct lw_programs_limits limits = { .user = user };
+    const struct lw_programs_launch_request request = { .limits = &limits,
+                                                        .handler = "h",
+                                                        .program = program };
+    struct lw_programs_launch launch;
+    struct lw_error error = { .code = "" };
+    (void)helper;
+    if (lw_programs_launch_create(&request, &launch, &error) == LW_STATUS_OK) {
+        lw_programs_launch_destroy(&launch);
+        return 0;
+    }
+    return strstr(error.message, "could not be ended") && strstr(error.help, "CAP_KILL") ? 1
+                                                                                         : 2;
+}
+
+static void
+a_user_whose_processes_we_cannot_end_is_an_error_of_the_start(void **state)
+{
+    (void)state;
+    int without = in_service(CHANGES_USERS, try_user, "4711");
+    int with = in_service(CHANGES_USERS | 1 << CAP_KILL, try_user, "4711");
+    int ourselves = in_service(0, try_user, "4700:4700");
+    assert_true(without == LEFT_OUT || without == 1);
+    assert_true(with == LEFT_OUT || with == 0);
+    assert_true(ourselves == LEFT_OUT || ourselves == 0);
 }
 
 /* -- A process for each message ----------------------------------------------------------------- */
@@ -448,6 +603,9 @@ main(void)
         cmocka_unit_test(another_user_is_set_for_good),
         cmocka_unit_test(a_user_of_the_system_brings_its_home_and_its_name),
         cmocka_unit_test(a_directory_that_the_user_may_not_enter_is_an_error_of_the_start),
+        cmocka_unit_test(what_a_service_may_do_is_not_handed_on_to_another_user),
+        cmocka_unit_test(nor_to_the_same_user_that_was_asked_for),
+        cmocka_unit_test(a_user_whose_processes_we_cannot_end_is_an_error_of_the_start),
         cmocka_unit_test(a_run_for_one_message_is_killed_over_its_limits),
         cmocka_unit_test(a_run_for_one_message_has_its_files_and_its_user),
     };

@@ -189,7 +189,10 @@ doubt_about(const struct lw_programs *programs, const struct lw_programs_end *en
     const struct lw_programs_protocol *protocol = programs->config.protocol;
     bool is_silent = !end->was_ready && !end->has_spoken;
     bool is_late = is_silent && end->cause == LW_PROGRAMS_BY_START;
-    bool has_left = is_silent && end->cause == LW_PROGRAMS_BY_ITSELF && protocol->doubts_exits;
+    bool is_absent = end->exit.status == 126 ||
+                     end->exit.status == 127; /* as a shell says it */
+    bool has_left = is_silent && end->cause == LW_PROGRAMS_BY_ITSELF &&
+                    protocol->doubts_exits && !is_absent;
     return is_late || has_left ? protocol->doubt : "";
 }
 

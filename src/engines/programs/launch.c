@@ -134,7 +134,7 @@ read_account(const char *user, struct account *account)
     return NULL;
 }
 
-/* Who may not change to another user may still name itself. */
+/* Who may not change to another user may still name itself: then only no right is to be gained. */
 static bool
 is_us(const struct account *account)
 {
@@ -180,14 +180,13 @@ add_number(struct words *words, const char *name, uint64_t number)
     add_option(words, name, text);
 }
 
+/* Ours is never theirs: a user without a home has none, rather than that of root. */
 static void
 add_variable(struct words *words, const char *name, const char *value)
 {
     char text[PATH_MAX + 32];
-    if (value[0]) {
-        (void)snprintf(text, sizeof text, "%s=%s", name, value);
-        add(words, text);
-    }
+    (void)snprintf(text, sizeof text, "%s%s%s", name, value[0] ? "=" : "", value);
+    add(words, text);
 }
 
 static void
@@ -230,7 +229,9 @@ write_command(const struct lw_programs_launch_request *request, const struct acc
     if (request->limits->nofile > 0) {
         add_number(words, "--nofile", request->limits->nofile);
     }
-    if (account) {
+    if (account && is_us(account)) {
+        add(words, "--same-user");
+    } else if (account) {
         add_number(words, "--uid", account->uid);
         add_number(words, "--gid", account->gid);
         add_option(words, "--groups", account->groups);
@@ -308,7 +309,12 @@ try_command(char *const *argv, char *out, size_t size)
         return;
     }
     hear(process.output, out, size);
+    /* It is not reaped yet: may who it has become be signalled by us? */
+    bool is_out_of_reach = kill(-process.pid, 0) != 0 && errno == EPERM;
     (void)lw_programs_process_end(&process);
+    if (is_out_of_reach && strcmp(out, "ok") == 0) {
+        lw_text_copy(out, size, "a process of that user could not be ended by Laneway");
+    }
     if (!out[0]) {
         (void)snprintf(out, size, "%s said nothing", argv[0]);
     }
@@ -325,9 +331,11 @@ help_for(const struct lw_programs_limits *limits, const char *said)
         return "the user must be able to enter it; change its owner or mode, or set "
                "\"directory\"";
     }
-    if (limits->user && strstr(said, "cannot be set")) {
-        return "only root may start programs as another user (as a service: User=root, or "
-               "CAP_SETUID and CAP_SETGID); leave \"user\" out to run them as Laneway";
+    bool is_refused = strstr(said, "cannot be set") || strstr(said, "could not be ended");
+    if (limits->user && is_refused) {
+        return "only root may start and end programs of another user (as a service: User=root, "
+               "or CAP_SETUID, CAP_SETGID and CAP_KILL); leave \"user\" out to run them as "
+               "Laneway";
     }
     return "laneway-exec belongs into libexec/laneway of the installation, and must belong to "
            "root or to the user that runs Laneway";
@@ -374,17 +382,12 @@ lw_programs_launch_create(const struct lw_programs_launch_request *request,
     if (why) {
         return refuse_user(request->handler, limits->user, why, ret_error);
     }
-    has_user = has_user && !is_us(&account);
-    if (!has_user && limits->nofile == 0) {
-        *ret_launch = launch;
-        return LW_STATUS_OK;
-    }
     if (!lw_installed_find(helper_name, helper, sizeof helper)) {
         return refuse(request->handler, "its limits need laneway-exec, which is not installed",
                       help_for(limits, ""), ret_error);
     }
     bool has_words = write_command(request, has_user ? &account : NULL, helper, &command) &&
-                     (!has_user || write_variables(&account, &variables));
+                     (!has_user || is_us(&account) || write_variables(&account, &variables));
     launch = (struct lw_programs_launch){ command.list, variables.list };
     if (!has_words) {
         return no_memory(&launch, ret_error);

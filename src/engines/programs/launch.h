@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker's process is given before its program runs, by way of the installed program
- * laneway-exec: a limit of open files and a user. Everything is tried once at start, so that what
- * cannot be set is an error there and not at the first message.
+ * laneway-exec: a limit of open files and a user, for good. Everything is tried once at start, so
+ * that what cannot be set is an error there and not at the first message.
  */
 #ifndef LW_ENGINES_PROGRAMS_LAUNCH_H
 #define LW_ENGINES_PROGRAMS_LAUNCH_H
@@ -22,9 +22,10 @@ struct lw_programs_limits {
     const char *user;    /* NAME or NUMBER, then :GROUP if it is not the user's own */
 };
 
+/* Of the environment NAME alone is what the user has not; NULL: it is not touched. */
 struct lw_programs_launch {
     char **argv;        /* laneway-exec, its options, the program; NULL: it is not needed */
-    char **environment; /* HOME, USER, LOGNAME of the user; NULL: none */
+    char **environment; /* HOME, USER, LOGNAME of the user */
 };
 
 /* True when laneway-exec is needed. */

@@ -55,9 +55,10 @@ check_sampling(struct lw_programs *programs, struct lw_error *ret_error)
 static bool
 add_missing(char **environment, const char *variable)
 {
-    size_t length = strcspn(variable, "=") + 1;
+    size_t length = strcspn(variable, "=");
     while (*environment) {
-        if (strncmp(*environment++, variable, length) == 0) {
+        const char *entry = *environment++;
+        if (strcspn(entry, "=") == length && strncmp(entry, variable, length) == 0) {
             return true;
         }
     }
