@@ -273,6 +273,24 @@ one_that_ignores_term_is_killed(void **state)
     world_destroy(world);
 }
 
+/* Nothing it does makes a kill miss it, or hold up the loop that waits for its end. */
+static void
+one_that_would_leave_its_group_is_killed(void **state)
+{
+    struct world *world = open_obeying(1, 1, 1000);
+    (void)state;
+    struct lw_delivery *asked = world_run(world, "session");
+    struct lw_delivery *wanders = world_run(world, "wander");
+    struct lw_delivery *after = world_run(world, "ok");
+    world_wait_results(world, 3);
+    struct lw_output view;
+    lw_outcome_view(asked->outcome, 0, &view, NULL);
+    assert_true(lw_text_is_equal(view.value, "True"));
+    assert_string_equal(lw_delivery_reason(wanders), "timed out after 1s");
+    assert_int_equal(after->verdict, LW_OK);
+    world_destroy(world);
+}
+
 static bool
 is_stubborn(struct world *world)
 {
@@ -448,6 +466,7 @@ main(void)
         cmocka_unit_test(a_timeout_charges_the_late_one_and_not_its_neighbours),
         cmocka_unit_test(the_clock_of_a_message_starts_when_those_before_it_are_answered),
         cmocka_unit_test(one_that_ignores_term_is_killed),
+        cmocka_unit_test(one_that_would_leave_its_group_is_killed),
         cmocka_unit_test(a_stop_kills_one_that_ignores_everything),
         cmocka_unit_test(one_that_closes_its_output_is_ended),
         cmocka_unit_test(a_message_that_was_never_read_is_not_charged),

@@ -4,7 +4,9 @@
  * memory. The file actions close everything behind what the child gets, since
  * client libraries open descriptors that are not close-on-exec. The end is seen through a pidfd;
  * where the kernel or an emulator has none, through a pipe whose other end only the child holds.
- * The group is signalled before the leader is reaped, so the number cannot have been reused.
+ * The group is signalled before the leader is reaped, so the number cannot have been reused. A
+ * session rather than a group only: its leader can neither move into another group, where no
+ * signal of ours would find it, nor open the terminal that Laneway was started from.
  */
 #include "engines/programs/process.h"
 
@@ -147,8 +149,7 @@ fill_attributes(posix_spawnattr_t *attributes)
     (void)sigfillset(&all);
     int failed = posix_spawnattr_setsigmask(attributes, &none);
     failed = failed ? failed : posix_spawnattr_setsigdefault(attributes, &all);
-    failed = failed ? failed : posix_spawnattr_setpgroup(attributes, 0);
-    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID;
     return failed ? failed : posix_spawnattr_setflags(attributes, flags);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A child process with four pipes: its standard input, output and error, and descriptor 3 for
- * answers. It leads a process group of its own, has default signal dispositions, no signal
- * blocked, and none of our descriptors. Our ends are non-blocking and close-on-exec.
+ * answers. It leads a session and process group of its own, has default signal dispositions, no
+ * signal blocked, and none of our descriptors. Our ends are non-blocking and close-on-exec.
  */
 #ifndef LW_ENGINES_PROGRAMS_PROCESS_H
 #define LW_ENGINES_PROGRAMS_PROCESS_H

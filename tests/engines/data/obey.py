@@ -240,6 +240,15 @@ def obey(message):
             time.sleep(3600)
         case "brood":
             return answer | {"reply": " ".join(str(fork_two()) for _ in range(int(words[1])))}
+        case "wander":
+            # Into the group of who started it, where its own group's signals do not come.
+            try:
+                os.setpgid(0, os.getpgid(os.getppid()))
+            except PermissionError:
+                print("stays", file=sys.stderr, flush=True)
+            time.sleep(3600)
+        case "session":
+            return answer | {"reply": f"{os.getsid(0) == os.getpid() == os.getpgid(0)}"}
         case "first-time":
             # Dies once, then is well: the marker is a file named by the test.
             if os.path.exists(words[1]):
