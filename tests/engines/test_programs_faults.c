@@ -315,6 +315,18 @@ a_stop_kills_one_that_ignores_everything(void **state)
     world_destroy(world);
 }
 
+/* A stop may last for ever only for messages, and this one holds none. */
+static void
+a_stop_without_end_kills_one_that_was_never_ready(void **state)
+{
+    struct world *world = programs_open_world("manners.py", "stubborn", NULL, NULL);
+    (void)state;
+    world_wait(world, is_stubborn);
+    world->engine->ops->stop(world->engine, LW_NEVER);
+    world_wait(world, world_engine_is_stopped);
+    world_destroy(world);
+}
+
 /* -- It closes its pipes ---------------------------------------------------------------------- */
 
 static void
@@ -468,6 +480,7 @@ main(void)
         cmocka_unit_test(one_that_ignores_term_is_killed),
         cmocka_unit_test(one_that_would_leave_its_group_is_killed),
         cmocka_unit_test(a_stop_kills_one_that_ignores_everything),
+        cmocka_unit_test(a_stop_without_end_kills_one_that_was_never_ready),
         cmocka_unit_test(one_that_closes_its_output_is_ended),
         cmocka_unit_test(a_message_that_was_never_read_is_not_charged),
         cmocka_unit_test(a_line_without_end_is_cut_off),

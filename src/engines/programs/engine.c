@@ -168,6 +168,9 @@ stop(struct lw_engine *engine, uint64_t deadline)
 {
     struct lw_programs *programs = programs_of(engine);
     struct lw_host *host = engine->host;
+    /* Who holds nothing that is waited for has no need of a long drain, or one without an end. */
+    uint64_t kill_at = host->now + LW_PROGRAMS_KILL_AFTER;
+    uint64_t idle_deadline = deadline < kill_at ? deadline : kill_at;
     programs->is_stopping = true;
     programs->stop_deadline = deadline;
     lw_timers_disarm(&host->timers, &programs->start_timer);
@@ -179,7 +182,8 @@ stop(struct lw_engine *engine, uint64_t deadline)
         if (worker->state == LW_PROGRAMS_READY) {
             lw_programs_worker_close_input(worker);
         } else {
-            lw_programs_worker_end(worker, LW_PROGRAMS_BY_STOP, deadline, "it was stopped");
+            lw_programs_worker_end(worker, LW_PROGRAMS_BY_STOP, idle_deadline,
+                                   "it was stopped");
         }
     }
     if (deadline != LW_NEVER) {

@@ -4,6 +4,7 @@
 
   exits N          exits with N before it says ready
   silent           never says ready
+  stubborn         never says ready and ignores TERM
   ready-exits      says ready and exits with 0
   future           speaks protocol 2
   no-object        its ready is no object
@@ -19,6 +20,7 @@
 """
 import json
 import os
+import signal
 import sys
 import time
 
@@ -35,6 +37,10 @@ def begin():
         print("config.ini: no such file", file=sys.stderr, flush=True)
         sys.exit(int(ARGUMENT))
     elif HOW == "silent":
+        time.sleep(3600)
+    elif HOW == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("stubborn", file=sys.stderr, flush=True)
         time.sleep(3600)
     elif HOW == "early":
         say({"id": 1, "result": "ok"})
