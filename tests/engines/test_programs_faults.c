@@ -160,6 +160,25 @@ a_program_may_retire_after_some_messages(void **state)
     world_destroy(world);
 }
 
+/* It dies of the second message whichever that is, such as a leak that meets memory_max. */
+static void
+what_one_suspect_left_is_not_held_against_the_next(void **state)
+{
+    static const char *const commands[] = { "ok", "ok" };
+    struct lw_programs_options options = programs_options("manners.py", "exhausted");
+    (void)state;
+    options.window = 2;
+    struct world *world = programs_open_world("manners.py", "exhausted", programs_marker(),
+                                              &options);
+    submit_all(world, commands, 2);
+    world_wait_results(world, 2);
+    assert_int_equal(count_verdicts(world, LW_OK), 2);
+    assert_int_equal(world->engine->restarts, 2);
+    assert_false(world->engine->is_down);
+    world_destroy(world);
+    (void)programs_marker();
+}
+
 static void
 workers_killed_from_outside_lose_no_message_and_no_descriptor(void **state)
 {
@@ -473,6 +492,7 @@ main(void)
         cmocka_unit_test(two_killers_in_one_window_are_found_one_by_one),
         cmocka_unit_test(suspects_that_are_innocent_are_not_charged),
         cmocka_unit_test(a_program_may_retire_after_some_messages),
+        cmocka_unit_test(what_one_suspect_left_is_not_held_against_the_next),
         cmocka_unit_test(workers_killed_from_outside_lose_no_message_and_no_descriptor),
         cmocka_unit_test(its_children_die_with_it),
         cmocka_unit_test(a_timeout_charges_the_late_one_and_not_its_neighbours),

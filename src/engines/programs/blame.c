@@ -3,9 +3,10 @@
  * Who is charged when a process ends. The rules:
  *   - a message that the process never read is not touched by its end;
  *   - after a timeout the late one is charged, the others run again;
- *   - one message open at a death is charged; of several each is a suspect, run again alone on a
- *     fresh process, and only the one that kills it alone is charged (an exit with status 0 by a
- *     process that worked before makes suspects only: programs may retire);
+ *   - one message open at a death is charged; of several each is a suspect, run again alone, and
+ *     only the one that kills a fresh process alone is charged: what an earlier suspect left in a
+ *     process is not held against a later one (an exit with status 0 by a process that worked
+ *     before makes suspects only: programs may retire);
  *   - a break of the protocol makes suspects; it charges one that does it alone only when the
  *     handler has ever answered well, since otherwise the handler is broken, not the message.
  * Messages that wait to run again stay in the engine and are reported once, at their end (P5).
@@ -62,7 +63,7 @@ lw_programs_give_back_all(struct lw_programs *programs, struct lw_list *list,
 }
 
 static void
-run_again(struct lw_programs_task *task, struct lw_list *list)
+forget_run(struct lw_programs_task *task)
 {
     lw_list_remove(&task->link);
     task->worker = NULL;
@@ -70,7 +71,6 @@ run_again(struct lw_programs_task *task, struct lw_list *list)
     task->has_clock = false;
     task->is_late = false;
     task->is_extended = false;
-    lw_list_push(list, &task->link);
 }
 
 /* How an end is judged for the messages that were open. */
@@ -101,10 +101,13 @@ is_retirement(const struct lw_programs_end *end)
 static bool
 is_guilty(const struct lw_programs *programs, const struct blame *blame)
 {
+    if (blame->was_alone && blame->end->answered > 0) {
+        return false; /* of another suspect: a fresh process will tell */
+    }
     if (blame->end->cause == LW_PROGRAMS_BY_PROTOCOL) {
         return blame->was_alone && programs->good_answers > 0;
     }
-    return blame->read == 1 && (blame->was_alone || !is_retirement(blame->end));
+    return blame->read == 1 && !is_retirement(blame->end);
 }
 
 static void
@@ -116,6 +119,18 @@ blame_late(struct lw_programs *programs, struct lw_programs_task *task)
     (void)snprintf(reason, sizeof reason, "timed out after %s%s", duration,
                    task->is_extended ? " and extensions" : "");
     charge(programs, task, reason, 0);
+}
+
+/* One that was not the first on its process is the first on the next. */
+static void
+suspect(struct lw_programs *programs, struct lw_programs_task *task, const struct blame *blame)
+{
+    forget_run(task);
+    if (blame->was_alone) {
+        lw_list_push_front(&programs->suspects, &task->link);
+    } else {
+        lw_list_push(&programs->suspects, &task->link);
+    }
 }
 
 static void
@@ -134,11 +149,12 @@ judge_task(struct lw_programs *programs, struct lw_programs_worker *worker,
             lw_programs_give_back(programs, task, "the handler was stopped before it answered");
         }
     } else if (cause == LW_PROGRAMS_BY_TIMEOUT || lw_programs_worker_is_unread(worker, task)) {
-        run_again(task, &programs->waiting);
+        forget_run(task);
+        lw_list_push(&programs->waiting, &task->link);
     } else if (is_guilty(programs, blame)) {
         charge(programs, task, blame->reason, blame->end->exit.signal);
     } else {
-        run_again(task, &programs->suspects);
+        suspect(programs, task, blame);
     }
 }
 

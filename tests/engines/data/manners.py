@@ -13,6 +13,8 @@
   slow MS          says ready after a time
   once-broken FILE exits with 1 unless FILE exists, which it makes
   retires N        exits with 0 after N answers
+  exhausted FILE   dies over two messages unless FILE exists, which it makes; then it answers one,
+                   and dies when it has read another one
   wrong-ids        answers every message with an id that is not open
   deaf             says ready, then closes its input and sleeps
   hasty            says ready before it was spoken to
@@ -70,7 +72,13 @@ for line in sys.stdin:
     if "hello" in message:
         begin()
         continue
+    if HOW == "exhausted" and not os.path.exists(ARGUMENT):
+        next(sys.stdin)
+        with open(ARGUMENT, "w", encoding="ascii"):
+            os._exit(1)
     say({"id": message["id"] + (1000 if HOW == "wrong-ids" else 0), "result": "ok"})
     answered += 1
+    if HOW == "exhausted":
+        os._exit(3 if next(sys.stdin, None) else 0)
     if HOW == "retires" and answered == int(ARGUMENT):
         sys.exit(0)
