@@ -164,6 +164,48 @@ whatever_allocation_fails_a_message_is_handled(void **state)
     assert_int_equal(lw_alloc_live(), live);
 }
 
+/* What it printed is the reply as a whole, or none of it, and then nobody is charged. */
+static bool
+is_whole_or_uncharged(uint64_t nth)
+{
+    enum { SIZE = 100000 };
+    struct lw_programs_options options = options_of(LW_PROTOCOL_ONCE);
+    struct lw_output view;
+    options.has_reply = true;
+    struct world *world = world_create();
+    programs_create(world, &options);
+    struct lw_delivery *delivery = world_delivery(world, "print 100000");
+    lw_alloc_fail_at(nth);
+    uint64_t before = lw_alloc_count();
+    bool is_taken = world_submit(world, delivery);
+    if (is_taken) {
+        world_wait_results(world, 1);
+    }
+    bool was_reached = lw_alloc_count() - before >= nth;
+    lw_alloc_fail_at(0);
+    if (is_taken && delivery->verdict == LW_OK) {
+        assert_int_equal(delivery->outcome->output_count, 1);
+        lw_outcome_view(delivery->outcome, 0, &view, NULL);
+        assert_int_equal(view.value.size, SIZE);
+    } else if (is_taken) {
+        assert_true(!delivery->outcome || delivery->outcome->is_uncharged ||
+                    strstr(lw_delivery_reason(delivery), "no memory"));
+    }
+    world_destroy(world);
+    return was_reached;
+}
+
+static void
+a_reply_that_finds_no_memory_is_never_cut(void **state)
+{
+    uint64_t nth = 1;
+    (void)state;
+    while (is_whole_or_uncharged(nth)) {
+        nth++;
+    }
+    assert_true(nth > 3);
+}
+
 int
 main(void)
 {
@@ -171,6 +213,7 @@ main(void)
         cmocka_unit_test(refused_processes_pause_and_come_back),
         cmocka_unit_test(exhausted_descriptors_pause_and_come_back),
         cmocka_unit_test(whatever_allocation_fails_a_message_is_handled),
+        cmocka_unit_test(a_reply_that_finds_no_memory_is_never_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

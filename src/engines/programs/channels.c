@@ -300,6 +300,18 @@ read_rest(struct lw_programs_worker *worker, struct lw_programs_reader *reader)
     }
 }
 
+/* Our want, not its fault: what it holds goes back. */
+static void
+end_for_memory(struct lw_programs_worker *worker)
+{
+    struct lw_host *host = worker->config->host;
+    lw_host_log(host, LW_LOG_ERROR, "handler.no_memory",
+                "there was no memory for what a program wrote: what it holds is given back",
+                "handler=%s", worker->config->handler);
+    lw_programs_worker_end(worker, LW_PROGRAMS_BY_STOP, host->now + LW_PROGRAMS_KILL_AFTER,
+                           "there was no memory for what it wrote");
+}
+
 static void
 on_channel(struct lw_programs_worker *worker, struct lw_programs_reader *reader, int fd,
            struct lw_watch **watch)
@@ -308,6 +320,9 @@ on_channel(struct lw_programs_worker *worker, struct lw_programs_reader *reader,
     read_all(worker, reader);
     if (got != LW_PROGRAMS_READ_END || !*watch) {
         return;
+    }
+    if (reader->is_starved && !reader->is_cutting) {
+        end_for_memory(worker);
     }
     lw_programs_worker_unwatch(worker, watch);
     read_rest(worker, reader);

@@ -138,6 +138,16 @@ judge_limit(struct lw_once_run *run, struct lw_programs_exit exit)
     return LW_ERROR;
 }
 
+/* What it printed is not known as a whole, for want of our memory. */
+static enum lw_verdict
+judge_starved(const struct lw_once *once, struct lw_once_run *run)
+{
+    lw_host_log(once->config.host, LW_LOG_ERROR, "handler.no_memory",
+                "there was no memory for what a program printed: its message is given back",
+                "handler=%s", once->config.handler);
+    return give_back(run->delivery, "there was no memory for what it printed");
+}
+
 static enum lw_verdict
 judge_signal(struct lw_once_run *run, struct lw_programs_exit exit)
 {
@@ -234,6 +244,9 @@ judge(struct lw_once *once, struct lw_once_run *run, struct lw_programs_exit exi
                        run->output_max >> 20);
         say(run->delivery, reason);
         return LW_ERROR;
+    }
+    if (run->cause == LW_ONCE_BY_MEMORY) {
+        return judge_starved(once, run);
     }
     bool is_ended =
         !exit.is_known || exit.signal != 0 ||

@@ -163,6 +163,9 @@ take_output(struct lw_once_run *run, struct lw_programs_reader *reader)
         reader->scanned = reader->end;
         lw_once_run_end(run, LW_ONCE_BY_OUTPUT, run->config->host->now + KILL_AFTER);
     }
+    if (!reader->is_cutting && reader->is_starved) {
+        lw_once_run_end(run, LW_ONCE_BY_MEMORY, run->config->host->now + KILL_AFTER);
+    }
 }
 
 static void

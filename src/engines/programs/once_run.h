@@ -5,7 +5,8 @@
  *
  *   idle      no process                              next: running
  *   running   it has its time                         next: ending (timeout, limit, stop, it
- *                                                     prints too much), idle (it ended)
+ *                                                     prints too much, or more than there is
+ *                                                     memory for), idle (it ended)
  *   ending    TERM was sent, later KILL               next: idle
  *
  * The run owns its process, pipes and clocks; what its end means for the message is judged in
@@ -25,6 +26,7 @@ enum lw_once_cause {
     LW_ONCE_BY_TIMEOUT,
     LW_ONCE_BY_LIMIT,  /* it used more than it may: sample.why */
     LW_ONCE_BY_OUTPUT, /* it printed more than a reply may have */
+    LW_ONCE_BY_MEMORY, /* there was no memory for what it printed */
     LW_ONCE_BY_STOP
 };
 

@@ -70,6 +70,7 @@ enum lw_programs_read
 lw_programs_reader_fill(struct lw_programs_reader *reader, int fd)
 {
     if (!make_room(reader)) {
+        reader->is_starved = true;
         return LW_PROGRAMS_READ_END;
     }
     ssize_t got = 0;

@@ -28,6 +28,7 @@ struct lw_programs_reader {
     size_t line_max;
     bool is_cutting;  /* only text for the log */
     bool is_overlong; /* a line is longer than line_max, and not cut */
+    bool is_starved;  /* the end was for want of memory: what comes next was not read */
 };
 
 void
