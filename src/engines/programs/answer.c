@@ -126,7 +126,7 @@ parse(struct lw_bytes line, struct lw_programs_answer *answer)
     const char *text = line.data;
     size_t at = 0;
     json_error_t error;
-    while (at < line.size && (text[at] == ' ' || text[at] == '\t')) {
+    while (at < line.size && strchr(" \t\r\n", text[at]) && text[at]) {
         at++;
     }
     if (at == line.size || text[at] != '{') {
