@@ -140,12 +140,15 @@ what_we_inherited_is_not_taken_for_the_messages(void **state)
     (void)state;
     assert_int_equal(setenv("LANEWAY_HEADER_LEFT", "over", 1), 0);
     assert_int_equal(setenv("LANEWAY_ORDERING_KEY", "over", 1), 0);
+    assert_int_equal(setenv("LANEWAY_KEY_B64", "b3Zlcg==", 1), 0);
     struct world *world = open_world(NULL);
     assert_string_equal(ask(world, "env LANEWAY_HEADER_LEFT"), "(unset)");
     assert_string_equal(ask(world, "env LANEWAY_ORDERING_KEY"), "(unset)");
+    assert_string_equal(ask(world, "env LANEWAY_KEY_B64"), "(unset)");
     world_destroy(world);
     assert_int_equal(unsetenv("LANEWAY_HEADER_LEFT"), 0);
     assert_int_equal(unsetenv("LANEWAY_ORDERING_KEY"), 0);
+    assert_int_equal(unsetenv("LANEWAY_KEY_B64"), 0);
 }
 
 static void

@@ -15,7 +15,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-#define HEADER_PREFIX "LANEWAY_HEADER_"
+#define PREFIX "LANEWAY_"
+#define HEADER_PREFIX PREFIX "HEADER_"
+#define CODED_SUFFIX "_B64"
 
 extern char **environ;
 
@@ -47,7 +49,7 @@ add(struct lw_text *text, const char *name, struct lw_bytes value)
     if (is_coded) {
         end_entry(text);
         lw_text_append(text, name);
-        lw_text_append(text, "_B64=");
+        lw_text_append(text, CODED_SUFFIX "=");
         append_base64(text, value);
     } else if (value.data) {
         lw_text_append_char(text, '=');
@@ -188,12 +190,23 @@ add_headers(struct lw_text *text, const struct lw_delivery *delivery)
     lw_text_deinit(&names);
 }
 
+/* Headers, and what is only there when its plain variable is not. */
+static bool
+is_of_a_message(const char *entry, size_t length)
+{
+    enum { SUFFIX = sizeof CODED_SUFFIX - 1 };
+    bool is_header = strncmp(entry, HEADER_PREFIX, sizeof HEADER_PREFIX - 1) == 0;
+    bool is_ours = strncmp(entry, PREFIX, sizeof PREFIX - 1) == 0 && length > SUFFIX;
+    return is_header || (is_ours && memcmp(entry + length - SUFFIX, CODED_SUFFIX, SUFFIX) == 0);
+}
+
 static void
 hide_inherited(struct lw_text *text)
 {
     for (char **entry = environ; entry && *entry; entry++) {
-        if (strncmp(*entry, HEADER_PREFIX, sizeof HEADER_PREFIX - 1) == 0) {
-            lw_text_append_bytes(text, *entry, strcspn(*entry, "="));
+        size_t length = strcspn(*entry, "=");
+        if (is_of_a_message(*entry, length)) {
+            lw_text_append_bytes(text, *entry, length);
             end_entry(text);
         }
     }
