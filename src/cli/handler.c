@@ -158,18 +158,26 @@ read_value_file(struct job *job, const char *path)
 {
     char part[16384];
     size_t got = 0;
+    struct lw_text *text = &job->value_text;
     FILE *file = fopen(path, "re");
-    if (!file) {
-        lw_cli_say("laneway handler check: cannot read %s", path);
+    while (file && text->size <= VALUE_BYTES_MAX &&
+           (got = fread(part, 1, sizeof part, file)) > 0) {
+        lw_text_append_bytes(text, part, got);
+    }
+    bool is_read = file && !ferror(file);
+    if (file) {
+        (void)fclose(file);
+    }
+    if (!is_read || text->size > VALUE_BYTES_MAX) {
+        lw_cli_say("laneway handler check: %s %s",
+                   is_read ? "more than 8 MiB in" : "cannot read", path);
         job->check.cli->exit_code = LW_EXIT_NO_INPUT;
         return false;
     }
-    while ((got = fread(part, 1, sizeof part, file)) > 0 &&
-           job->value_text.size < VALUE_BYTES_MAX) {
-        lw_text_append_bytes(&job->value_text, part, got);
+    if (text->is_failed) {
+        job->check.cli->exit_code = lw_cli_fail_memory();
+        return false;
     }
-    (void)fclose(file);
-    struct lw_text *text = &job->value_text;
     job->check.value = (struct lw_bytes){ text->data ? text->data : "", text->size };
     return true;
 }

@@ -139,11 +139,14 @@ comes_at_the_end(struct lw_check *check, bool (*is_it)(const struct lw_talk *tal
     struct lw_talk *talk = &check->talk;
     uint64_t deadline = lw_clock_monotonic_ns() + AFTERWARDS;
     lw_talk_finish(talk);
-    while (lw_talk_hear(talk, deadline) == LW_HEARD_ANSWER) {
+    do {
+        if (lw_talk_hear(talk, deadline) != LW_HEARD_ANSWER) {
+            return false;
+        }
         if (is_it(talk)) {
             return true;
         }
-    }
+    } while (lw_clock_monotonic_ns() < deadline);
     return false;
 }
 

@@ -21,6 +21,7 @@
 enum {
     LINE_BYTES_MAX = 16 * 1024 * 1024,
     TEXT_BYTES_MAX = 8 * 1024,
+    LAST_READS_MAX = 1024,
     LOOK_MS = 20,
     FRAME_LENGTH_BYTES = 4
 };
@@ -31,6 +32,26 @@ enum { FD_INPUT, FD_OUTPUT, FD_ANSWERS, FD_ERRORS, FD_EXIT, FD_COUNT };
 
 /* The groups that are open: two processes at most live at once. */
 static volatile sig_atomic_t groups[2];
+
+/* Between a start or an end and what is noted of it no signal comes: its group would be missed. */
+static sigset_t
+hold_signals(void)
+{
+    sigset_t set;
+    sigset_t before;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, &before);
+    return before;
+}
+
+static void
+let_signals(sigset_t before)
+{
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
 
 static void
 guard(pid_t pid)
@@ -44,6 +65,16 @@ unguard(pid_t pid)
     for (size_t i = 0; i < 2; i++) {
         groups[i] = groups[i] == (sig_atomic_t)pid ? 0 : groups[i];
     }
+}
+
+static struct lw_programs_exit
+end_guarded(struct lw_programs_process *process)
+{
+    sigset_t before = hold_signals();
+    unguard(process->pid);
+    struct lw_programs_exit exit = lw_programs_process_end(process);
+    let_signals(before);
+    return exit;
 }
 
 static void
@@ -61,6 +92,10 @@ void
 lw_talk_guard(void)
 {
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) { /* nohup */
+        (void)sigaction(SIGHUP, &action, NULL);
+    }
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
 }
@@ -227,10 +262,10 @@ count_members(pid_t group)
 static void
 fill_all(struct lw_programs_reader *reader, int fd, bool *is_ended)
 {
-    while (!*is_ended) {
+    for (int i = 0; i < LAST_READS_MAX && !*is_ended; i++) {
         enum lw_programs_read got = lw_programs_reader_fill(reader, fd);
         if (got == LW_PROGRAMS_READ_NOTHING) {
-            break; /* a child of it holds the pipe open */
+            break; /* a child of it holds the pipe open, and may write for ever */
         }
         *is_ended = got == LW_PROGRAMS_READ_END;
     }
@@ -244,8 +279,7 @@ enter_ended(struct lw_talk *talk)
     fill_all(&talk->answers, talk->process.answers, &talk->is_answers_ended);
     fill_all(&talk->errors, talk->process.errors, &talk->is_errors_ended);
     talk->left_count = count_members(talk->process.pid);
-    unguard(talk->process.pid);
-    talk->exit = lw_programs_process_end(&talk->process);
+    talk->exit = end_guarded(&talk->process);
     talk->has_ended = true;
     talk->is_open = false;
 }
@@ -379,8 +413,8 @@ lw_talk_hear(struct lw_talk *talk, uint64_t deadline)
 bool
 lw_talk_wait_end(struct lw_talk *talk, uint64_t deadline)
 {
-    enum lw_heard heard = LW_HEARD_ANSWER;
-    while (heard == LW_HEARD_ANSWER) {
+    enum lw_heard heard = lw_talk_hear(talk, deadline);
+    while (heard == LW_HEARD_ANSWER && lw_clock_monotonic_ns() < deadline) {
         heard = lw_talk_hear(talk, deadline);
     }
     return heard == LW_HEARD_END;
@@ -393,12 +427,16 @@ lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command,
              const struct lw_programs_protocol *protocol)
 {
     *talk = (struct lw_talk){ .protocol = protocol };
+    sigset_t before = hold_signals();
     int failed = lw_programs_process_spawn(command, &talk->process);
+    if (!failed) {
+        guard(talk->process.pid);
+    }
+    let_signals(before);
     if (failed) {
         return failed;
     }
     talk->is_open = true;
-    guard(talk->process.pid);
     talk->is_answers_ended = !command->has_answers;
     lw_programs_sender_init(&talk->sender);
     lw_programs_reader_init(&talk->output, LINE_BYTES_MAX, false);
@@ -535,8 +573,7 @@ void
 lw_talk_close(struct lw_talk *talk)
 {
     if (talk->is_open) {
-        unguard(talk->process.pid);
-        (void)lw_programs_process_end(&talk->process);
+        (void)end_guarded(&talk->process);
         talk->is_open = false;
     }
 }

@@ -77,7 +77,7 @@ size_t lw_talk_unended(const struct lw_talk *talk);
 void lw_talk_terminate(struct lw_talk *talk);
 /* Kills the group, closes everything. Counts and last lines stay. Fine when not open. */
 void lw_talk_close(struct lw_talk *talk);
-/* From now on SIGINT and SIGTERM, which reach us alone, end the processes, too. */
+/* From now on SIGHUP, SIGINT and SIGTERM, which reach us alone, end the processes, too. */
 void lw_talk_guard(void);
 void lw_talk_deinit(struct lw_talk *talk);
 /* Writes how it ended: "exit 1", "killed by signal 9 (SIGKILL)". */

@@ -61,6 +61,7 @@ CASES = {
                            "large": None, "end": None}),
     "lazy": (SLOW, 1, {"end": ("failed", "it ended before it answered: exit 0")}),
     "endless": (SHORT, 1, {"end": ("failed", "it still ran 6s after the end of its input")}),
+    "babbling": (SHORT, 1, {"end": ("failed", "it still ran 6s after the end of its input")}),
     "locks": (SLOW, 1, {"beside": ("failed", "it ended before it said ready: exit 1")}),
 }
 
@@ -136,6 +137,10 @@ def try_words(folder):
     expect(run("--timeout", "5", *python, "good"), 64, "--timeout")
     expect(run("--protocol", "telepathy", *python, "good"), 64, "--protocol")
     expect(run("--value", "@/no/such/file", *python, "good"), 66, "/no/such/file")
+    expect(run("--value", f"@{folder}", *python, "good"), 66, f"cannot read {folder}")
+    large = pathlib.Path(folder) / "large"
+    large.write_bytes(b"x" * (8 << 20) + b"y")
+    expect(run("--value", f"@{large}", *python, "good"), 66, "more than 8 MiB")
     expect(run("/no/such/handler"), 1, "FAIL", "it cannot be run: No such file", "PATH")
     expect(run("python3 handler.py"), 1, "as words of their own")
     expect(run(str(plain)), 1, "Permission denied", "chmod +x")
@@ -149,26 +154,27 @@ def try_words(folder):
         fault(f"-q says something though all is well: {quiet}")
 
 
-def try_interrupt():
-    """Ctrl-C reaches the command alone; the handler, in a group of its own, must not outlive it."""
+def try_interrupt(number):
+    """Ctrl-C reaches the command alone; the handler, in a session of its own, must not outlive it."""
     with subprocess.Popen([LANEWAY, "handler", "check", *SLOW, "sh", "-c",
                            "echo $$ >&3; exec sleep 100"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as command:
+                          stderr=subprocess.DEVNULL,
+                          preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as command:
         for _ in range(2400):
             children = pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text()
             if children and "sleep" in pathlib.Path(
                     f"/proc/{children.split()[0]}/cmdline").read_text():
                 break
             time.sleep(0.05)
-        command.send_signal(signal.SIGINT)
-        if command.wait(60) != -signal.SIGINT:
-            fault(f"an interrupted check ends with {command.returncode}")
+        command.send_signal(number)
+        if command.wait(60) != -number:
+            fault(f"a check that {number!r} ends ends with {command.returncode}")
     for _ in range(2400):
         state = pathlib.Path(f"/proc/{children.split()[0]}/stat")
         if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
             return
         time.sleep(0.05)
-    fault("a handler outlives an interrupted check")
+    fault(f"a handler outlives a check that {number!r} ends")
 
 
 CONFIRM = 'body=$(cat); printf %s "$body" | grep -q id || exit 65; echo "$LANEWAY_KEY is confirmed"'
@@ -196,7 +202,7 @@ def main():
             jobs = [pool.submit(try_case, how, folder, CASES, "lines") for how in CASES]
             jobs += [pool.submit(try_case, how, folder, FRAMED, "frames") for how in FRAMED]
             jobs += [pool.submit(try_examples), pool.submit(try_words, folder)]
-            jobs.append(pool.submit(try_interrupt))
+            jobs += [pool.submit(try_interrupt, number) for number in (signal.SIGINT, signal.SIGHUP)]
             jobs += [pool.submit(try_once, *case) for case in ONCE]
             for job in jobs:
                 job.result()
