@@ -220,7 +220,7 @@ a_cancelled_task_tells_all_its_members(void **state)
 static void
 a_late_task_is_late_with_all_its_members(void **state)
 {
-    static const char *const texts[] = { "wait 400 retry -1 why", "ok" };
+    static const char *const texts[] = { "wait 1500 retry -1 why", "ok" };
     if (!*(const bool *)*state) {
         return;
     }

@@ -489,7 +489,7 @@ no_descriptor_is_watched_after_its_end(void **state)
     char url[64];
     (void)state;
     (void)snprintf(url, sizeof url, "http://localhost:%d/", server.port);
-    struct world *world = open_at(url, 300);
+    struct world *world = open_at(url, 2000);
     assert_int_equal(http_ask(world, "ok")->verdict, LW_OK); /* perhaps by way of ::1 */
     assert_int_equal(watched(world), 1);
     http_ask(world, "hold"); /* times out, and its connection is closed */
@@ -502,7 +502,7 @@ no_descriptor_is_watched_after_its_end(void **state)
     assert_int_equal(watched(world), 0);
     world_destroy(world);
     (void)snprintf(url, sizeof url, "http://localhost:%d/", http_free_port());
-    world = open_at(url, 300);
+    world = open_at(url, 2000);
     assert_down(world, http_ask(world, "ok"), "E0620");
     assert_int_equal(watched(world), 0);
     world_destroy(world);

@@ -135,14 +135,14 @@ static void
 what_is_no_batch_waits_for_the_timer(void **state)
 {
     (void)state;
-    struct world *world = open_batching(64, 100, LW_HANDOVER_TIMER, 0);
+    struct world *world = open_batching(64, 1500, LW_HANDOVER_TIMER, 0);
     submit_now(world, 2);
     world_spend(world, 20);
     assert_int_equal(processes_figures(world).buffered, 2);
     world_wait_results(world, 2);
     struct lw_processes_figures figures = processes_figures(world);
     assert_int_equal(figures.flushes[LW_PROCESSES_BY_TIMER], 1);
-    assert_true(figures.last_wait_ns >= 100 * LW_MS);
+    assert_true(figures.last_wait_ns >= 1500 * LW_MS);
     assert_int_equal(figures.buffered, 0);
     world_destroy(world);
 }

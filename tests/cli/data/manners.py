@@ -97,7 +97,7 @@ def answer(message):
 
 
 def late(message):
-    time.sleep(0.3)
+    time.sleep(1)
     say(answer(message))
 
 
