@@ -47,6 +47,7 @@ struct lw_check {
     int64_t next_id;
     uint64_t answered; /* by the process that is there */
     bool is_late;      /* the fault of the step is that something did not come in time */
+    uint64_t extended; /* no answer is late before, since it said that it still works */
     bool has_retired;  /* it ended with 0 between two messages, which it may */
     bool is_concurrent;
     bool has_said_ok; /* to any message */

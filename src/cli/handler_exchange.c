@@ -14,6 +14,8 @@
 #include "cli/handler_check.h"
 
 #define AFTERWARDS (2000 * LW_MS) /* for what comes when its input has ended */
+#define LONGEST                                                                                \
+    (UINT64_C(600000) * LW_MS) /* for the answers of a step, however it extends them */
 
 static const char *const help_flush =
     "flush after every line: most languages keep in a buffer what goes into a pipe. Python: "
@@ -369,6 +371,14 @@ find(struct lw_asked *asked, size_t count, int64_t id)
     return NULL;
 }
 
+/* Still working: as in the engine, time is only ever added. */
+static void
+extend(struct lw_check *check)
+{
+    uint64_t until = lw_clock_monotonic_ns() + (uint64_t)check->talk.answer.extend_ms * LW_MS;
+    check->extended = until > check->extended ? until : check->extended;
+}
+
 /* Applies the answer as the engine does; what it could not use is a fault. */
 static bool
 take_answer(struct lw_check *check, struct lw_asked *one)
@@ -410,7 +420,11 @@ on_answer(struct lw_check *check, struct lw_asked *asked, size_t count)
                        answer->id);
         return false;
     }
-    return answer->kind == LW_PROGRAMS_LINE_EXTEND || take_answer(check, one);
+    if (answer->kind == LW_PROGRAMS_LINE_EXTEND) {
+        extend(check);
+        return true;
+    }
+    return take_answer(check, one);
 }
 
 static size_t
@@ -432,13 +446,26 @@ is_retirement(const struct lw_check *check, const struct lw_asked *asked, size_t
            count_open(asked, count) == count && !check->talk.is_input_closed;
 }
 
+/* What comes next, up to the time of an answer; nothing, once all of them had the longest. */
+static enum lw_heard
+hear(struct lw_check *check, uint64_t last)
+{
+    uint64_t deadline = deadline_of(check);
+    deadline = check->extended > deadline ? check->extended : deadline;
+    deadline = last < deadline ? last : deadline;
+    return lw_clock_monotonic_ns() < last ? lw_talk_hear(&check->talk, deadline)
+                                          : LW_HEARD_NOTHING;
+}
+
 static bool
 collect(struct lw_check *check, struct lw_asked *asked, size_t count, const char *hint)
 {
     size_t open = 0;
     char what[64] = "the answer";
+    uint64_t last = deadline_of(check) + LONGEST;
+    check->extended = 0;
     while ((open = count_open(asked, count)) > 0) {
-        enum lw_heard heard = lw_talk_hear(&check->talk, deadline_of(check));
+        enum lw_heard heard = hear(check, last);
         if (count > 1) {
             (void)snprintf(what, sizeof what, "%zu of %zu answers", open, count);
         }

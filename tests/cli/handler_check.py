@@ -61,6 +61,7 @@ CASES = {
                            "large": None, "end": None}),
     "lazy": (SLOW, 1, {"end": ("failed", "it ended before it answered: exit 0")}),
     "endless": (SHORT, 1, {"end": ("failed", "it still ran 6s after the end of its input")}),
+    "extends": (SHORT, 0, {}),
     "babbling": (SHORT, 1, {"end": ("failed", "it still ran 6s after the end of its input")}),
     "locks": (SLOW, 1, {"beside": ("failed", "it ended before it said ready: exit 1")}),
 }

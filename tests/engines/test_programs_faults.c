@@ -297,7 +297,7 @@ one_that_ignores_term_is_killed(void **state)
 static void
 one_that_would_leave_its_group_is_killed(void **state)
 {
-    struct world *world = open_obeying(1, 1, 1000);
+    struct world *world = open_obeying(1, 1, 2000);
     (void)state;
     struct lw_delivery *asked = world_run(world, "session");
     struct lw_delivery *wanders = world_run(world, "wander");
@@ -306,7 +306,7 @@ one_that_would_leave_its_group_is_killed(void **state)
     struct lw_output view;
     lw_outcome_view(asked->outcome, 0, &view, NULL);
     assert_true(lw_text_is_equal(view.value, "True"));
-    assert_string_equal(lw_delivery_reason(wanders), "timed out after 1s");
+    assert_string_equal(lw_delivery_reason(wanders), "timed out after 2s");
     assert_int_equal(after->verdict, LW_OK);
     world_destroy(world);
 }

@@ -102,6 +102,10 @@ def late(message):
 
 
 def handle(message):
+    if HOW == "extends" and not HELD:
+        HELD.append(message)
+        say({"id": message["id"], "extend": "120s"})
+        time.sleep(8)
     if HOW == "lazy":
         threading.Thread(target=late, args=(message,), daemon=True).start()
         return
