@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -119,6 +120,22 @@ set_for_good(const struct wish *wish)
     return 0;
 }
 
+/*
+ * Pipes belong to who made them, and to open one again by its name (echo > /dev/stderr) is asked
+ * of its mode. Nobody finds these but who may look into the program's descriptors.
+ */
+static void
+open_pipes_to_all(void)
+{
+    enum { LAST_FD = 3 };
+    struct stat about;
+    for (int fd = 0; fd <= LAST_FD; fd++) {
+        if (fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode)) {
+            (void)fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+        }
+    }
+}
+
 static int
 set_user(const struct wish *wish)
 {
@@ -134,6 +151,7 @@ set_user(const struct wish *wish)
         !read_groups(wish->groups, groups, &count)) {
         return refuse(wish, "user", wish->uid, EXIT_CANNOT, EINVAL);
     }
+    open_pipes_to_all();
     if (setgroups(count, groups) != 0) {
         return refuse(wish, "the groups of the user cannot be set", NULL, EXIT_CANNOT, errno);
     }

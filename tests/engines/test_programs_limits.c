@@ -564,6 +564,24 @@ a_run_for_one_message_is_killed_over_its_limits(void **state)
     world_destroy(world);
 }
 
+/* As `echo > /dev/stderr` does in scripts: the pipes are those of who made them. */
+static void
+another_user_may_open_its_standard_streams_by_name(void **state)
+{
+    static const char *const program =
+        "for number in (2, 1):\n"
+        "    with open(f'/proc/self/fd/{number}', 'w') as stream: stream.write('yes')\n";
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("left out: only root may start programs as another user\n");
+        return;
+    }
+    struct world *world = open_once((struct lw_programs_limits){ .user = "4711" });
+    assert_string_equal(ask(world, program), "yes");
+    assert_true(world_has_logged(world, "handler.output: yes"));
+    world_destroy(world);
+}
+
 static void
 a_run_for_one_message_has_its_files_and_its_user(void **state)
 {
@@ -607,6 +625,7 @@ main(void)
         cmocka_unit_test(nor_to_the_same_user_that_was_asked_for),
         cmocka_unit_test(a_user_whose_processes_we_cannot_end_is_an_error_of_the_start),
         cmocka_unit_test(a_run_for_one_message_is_killed_over_its_limits),
+        cmocka_unit_test(another_user_may_open_its_standard_streams_by_name),
         cmocka_unit_test(a_run_for_one_message_has_its_files_and_its_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
