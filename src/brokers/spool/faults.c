@@ -31,8 +31,8 @@ lw_spool_fault_path(const char *path, int system_error, struct lw_error *ret_err
     return status;
 }
 
-static enum lw_status
-full(const char *path, struct lw_error *ret_error)
+enum lw_status
+lw_spool_fault_full(const char *path, struct lw_error *ret_error)
 {
     (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0524",
                        "the spool \"%s\" has no room: the disk or its limit is full", path);
@@ -83,7 +83,7 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
     bool is_io = code == SQLITE_IOERR;
     if (code == SQLITE_FULL || (is_io && (system_error == ENOSPC || system_error == EFBIG ||
                                           system_error == EDQUOT))) {
-        return full(path, ret_error);
+        return lw_spool_fault_full(path, ret_error);
     }
     if (code == SQLITE_CORRUPT) {
         return damaged(path, words, ret_error);

@@ -13,6 +13,7 @@ lw_spool_fault_path(const char *path, int system_error, struct lw_error *ret_err
 /* What SQLite says of its last call. `doing`: "open", "write", "read". */
 enum lw_status lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
                                      struct lw_error *ret_error);
+enum lw_status lw_spool_fault_full(const char *path, struct lw_error *ret_error);
 enum lw_status lw_spool_fault_owned(const char *path, long pid, struct lw_error *ret_error);
 enum lw_status lw_spool_fault_foreign(const char *path, struct lw_error *ret_error);
 enum lw_status

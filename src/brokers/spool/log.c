@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "brokers/common/partitioner.h"
+#include "brokers/spool/faults.h"
 #include "brokers/spool/store.h"
 #include "brokers/spool/wire.h"
 
@@ -76,6 +77,25 @@ size_of(const struct lw_publication *publication)
     return size;
 }
 
+static bool
+has_room(struct lw_spool_store *store)
+{
+    int64_t pages = 0;
+    int64_t free_pages = 0;
+    if (store->pages_max == 0) {
+        return true;
+    }
+    if (!lw_spool_ask(store, LW_SPOOL_PAGES, NULL, 0, &pages) ||
+        !lw_spool_ask(store, LW_SPOOL_FREE_PAGES, NULL, 0, &free_pages)) {
+        return false;
+    }
+    if (pages - free_pages >= store->pages_max) {
+        (void)lw_spool_fault_full(store->path, &store->error);
+        return false;
+    }
+    return true;
+}
+
 enum lw_status
 lw_spool_append(struct lw_spool_store *store, struct lw_spool_topic *topic,
                 const struct lw_publication *publication, int64_t now_ms)
@@ -88,6 +108,9 @@ lw_spool_append(struct lw_spool_store *store, struct lw_spool_topic *topic,
     }
     if (size > LW_SPOOL_MESSAGE_BYTES_MAX) {
         return LW_STATUS_TOO_LARGE;
+    }
+    if (!has_room(store)) {
+        return LW_STATUS_SYSTEM;
     }
     lw_text_init(&headers);
     lw_spool_put_headers(&headers, publication->headers, publication->header_count);

@@ -16,6 +16,8 @@
 #include "brokers/spool/faults.h"
 #include "brokers/spool/store.h"
 
+enum { PATH_BYTES = 4096, SPARE_PAGES_MAX = 1024 };
+
 static const char tables[] =
     "CREATE TABLE topic (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " retention_ms INTEGER NOT NULL);"
@@ -104,7 +106,7 @@ check_marks(struct lw_spool_store *store, bool *ret_is_new, struct lw_error *ret
     return LW_STATUS_OK;
 }
 
-/* Limits and durability of the connection; the file is not written by them. */
+/* Durability and memory of the connection; the file is not written by them. */
 static enum lw_status
 set_pragmas(struct lw_spool_store *store, struct lw_error *ret_error)
 {
@@ -114,15 +116,34 @@ set_pragmas(struct lw_spool_store *store, struct lw_error *ret_error)
                    "PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY;"
                    "PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864;",
                    words[store->options.synchronous]);
-    enum lw_status status = execute(store, text, ret_error);
+    return execute(store, text, ret_error);
+}
+
+/*
+ * Publications may not take the last eighth, since what makes room (a row for what is delayed or
+ * was overtaken) may need some first; as much is there for it in a file that is full already, into
+ * which a start wrote what a crash had left to write.
+ */
+static enum lw_status
+limit_file(struct lw_spool_store *store, struct lw_error *ret_error)
+{
+    char text[64];
     int64_t page = 4096;
-    if (status == LW_STATUS_OK && store->options.file_bytes_max > 0) {
-        status = ask_number(store, "PRAGMA page_size", &page, ret_error);
+    int64_t count = 0;
+    if (store->options.file_bytes_max == 0) {
+        return LW_STATUS_OK;
     }
-    if (status == LW_STATUS_OK && store->options.file_bytes_max > 0) {
-        uint64_t pages = store->options.file_bytes_max / (uint64_t)page;
-        (void)snprintf(text, sizeof text, "PRAGMA max_page_count = %llu",
-                       (unsigned long long)(pages > 0 ? pages : 1));
+    enum lw_status status = ask_number(store, "PRAGMA page_size", &page, ret_error);
+    if (status == LW_STATUS_OK) {
+        status = ask_number(store, "PRAGMA page_count", &count, ret_error);
+    }
+    if (status == LW_STATUS_OK) {
+        int64_t most = (int64_t)(store->options.file_bytes_max / (uint64_t)page);
+        int64_t spare = most / 8 < SPARE_PAGES_MAX ? most / 8 : SPARE_PAGES_MAX;
+        store->pages_max = most > spare ? most - spare : 1;
+        most = most > count + spare ? most : count + spare;
+        (void)snprintf(text, sizeof text, "PRAGMA max_page_count = %lld",
+                       (long long)(most > 0 ? most : 1));
         status = execute(store, text, ret_error);
     }
     return status;
@@ -146,7 +167,7 @@ begin_log(struct lw_spool_store *store, bool is_new, struct lw_error *ret_error)
         (void)snprintf(steps, sizeof steps, "BEGIN IMMEDIATE; %s COMMIT;", recovery);
         status = execute(store, steps, ret_error);
     }
-    return status;
+    return status == LW_STATUS_OK ? limit_file(store, ret_error) : status;
 }
 
 bool

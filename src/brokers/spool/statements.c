@@ -55,6 +55,8 @@ static const char *const texts[LW_SPOOL_STATEMENTS] = {
     [LW_SPOOL_COUNT_WAITING] = "SELECT count(*) FROM unsettled WHERE position_id = ?1 AND "
                                "due_ms IS NOT NULL",
     [LW_SPOOL_FREE_TAKEN] = "UPDATE unsettled SET due_ms = 0 WHERE due_ms IS NULL",
+    [LW_SPOOL_PAGES] = "PRAGMA page_count",
+    [LW_SPOOL_FREE_PAGES] = "PRAGMA freelist_count",
 };
 
 enum lw_status
@@ -145,14 +147,24 @@ lw_spool_commit(struct lw_spool_store *store)
     return true;
 }
 
-/* Some errors have rolled back already; the reason of the failure stays the one that is kept. */
+/*
+ * Some errors have rolled back already, and a rollback can fail too (memory): SQLite knows, and the
+ * next one ends what is left. The reason of the failure stays the one that is kept.
+ */
 void
 lw_spool_rollback(struct lw_spool_store *store)
 {
-    if (store->is_in_transaction && !sqlite3_get_autocommit(store->db)) {
+    if (!sqlite3_get_autocommit(store->db)) {
         struct sqlite3_stmt *statement = store->statements[LW_SPOOL_ROLLBACK];
         (void)sqlite3_step(statement);
         (void)sqlite3_reset(statement);
     }
     store->is_in_transaction = false;
+}
+
+/* What it cannot move stays where it is, and is as durable there. */
+void
+lw_spool_checkpoint(struct lw_spool_store *store)
+{
+    (void)sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }

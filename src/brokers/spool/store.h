@@ -60,6 +60,8 @@ enum lw_spool_statement {
     LW_SPOOL_SIZES,
     LW_SPOOL_COUNT_WAITING,
     LW_SPOOL_FREE_TAKEN,
+    LW_SPOOL_PAGES,
+    LW_SPOOL_FREE_PAGES,
     LW_SPOOL_STATEMENTS
 };
 
@@ -137,6 +139,7 @@ struct lw_spool_store {
     uint64_t judged_count;   /* verdicts that wait for a commit */
     uint64_t returned_count; /* among them: not acknowledged, so they come again */
     uint32_t worn_count;     /* settled, since somebody looked what can be deleted */
+    int64_t pages_max;       /* of publications; 0: as many as the disk has */
     bool is_in_transaction;
     bool has_retention; /* something is to be deleted by its age or size */
 };
@@ -172,6 +175,8 @@ void lw_spool_statements_finalize(struct lw_spool_store *store);
 bool lw_spool_begin(struct lw_spool_store *store);
 bool lw_spool_commit(struct lw_spool_store *store);
 void lw_spool_rollback(struct lw_spool_store *store);
+/* Outside of transactions: empties SQLite's log into the file, so that it can be written anew. */
+void lw_spool_checkpoint(struct lw_spool_store *store);
 /* A statement with so many numbers bound; runs it to its end. */
 bool lw_spool_run(struct lw_spool_store *store, enum lw_spool_statement which,
                   const int64_t *numbers, int count);

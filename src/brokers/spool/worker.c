@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker's turn: take, write, read, answer, wait. A transaction that fails is undone; its
- * publications are refused (the dispatcher sends them again), its verdicts stay and are written
- * alone at once (a full disk must not keep them back, since they make room), then with growing
- * pauses. Acknowledgements alone wait SETTLE_MS for company: a crash delivers those again, which it
- * may. What only a crash would want to know (how far was received, what was taken again) waits
- * for the next transaction, or LAZY_MS.
+ * publications are refused (the dispatcher sends them again), its verdicts stay. What makes room
+ * (verdicts, deleting) is written alone at once, since a full disk must not keep it back, then
+ * with growing pauses. Acknowledgements alone wait SETTLE_MS for company: a crash delivers those
+ * again, which it may. What only a crash would want to know (how far was received, what was taken
+ * again) waits for the next transaction, or LAZY_MS.
  */
 #include "brokers/spool/worker.h"
 
@@ -29,7 +29,9 @@ enum {
     SETTLE_WORTH = 2048,
     RETRY_MS = 100,
     RETRY_MAX_MS = 5000,
+    QUIET_MS = 10000, /* more than the pause before a publication is sent again */
     TRIM_WORTH = 256,
+    TRIM_SHARE = 1024,
     TRIM_IDLE_MS = 1000,
     RETENTION_MS = 30000
 };
@@ -57,6 +59,8 @@ struct lw_spool_worker {
     uint64_t retention_at; /* if there is one */
     uint64_t read_at;      /* a read failed: not before */
     uint64_t commits;
+    uint64_t refused_at; /* the last refusal of publications */
+    bool is_refusing;    /* and none was taken since */
     bool is_down;
     bool is_unknown; /* the last failure was that of a commit */
 };
@@ -84,7 +88,7 @@ give_back(struct lw_spool_worker *worker, struct lw_spool_command *command)
 
 /* Lack of memory makes it a matter of the next failure or success. */
 static void
-notify(struct lw_spool_worker *worker, bool is_down)
+notify(struct lw_spool_worker *worker, bool is_down, const struct lw_error *error)
 {
     if (worker->is_down == is_down) {
         return;
@@ -97,8 +101,16 @@ notify(struct lw_spool_worker *worker, bool is_down)
     lw_letter_init(&notice->letter, worker->on_notice);
     notice->user = worker->user;
     notice->is_down = is_down;
-    notice->error = worker->store->error;
+    notice->error = *error;
     (void)lw_host_post(worker->host, &notice->letter);
+}
+
+/* Up again only once publications are taken, or nobody tried for a while. */
+static void
+note_refusal(struct lw_spool_worker *worker)
+{
+    worker->is_refusing = true;
+    worker->refused_at = worker->now;
 }
 
 /* -- Taking -------------------------------------------------------------------------------------- */
@@ -175,10 +187,13 @@ find_topic(struct lw_spool_worker *worker, struct lw_spool_item *item)
         item->status = LW_STATUS_INVALID;
         return;
     }
-    item->topic = lw_spool_make_topic(worker->store, name, 0, -1);
+    if (!worker->is_refusing) { /* in this turn; the next one would fail alike */
+        item->topic = lw_spool_make_topic(worker->store, name, 0, -1);
+    }
     if (!item->topic) {
         item->status = LW_STATUS_UNAVAILABLE;
-        notify(worker, true);
+        note_refusal(worker);
+        notify(worker, true, &worker->store->error);
     }
 }
 
@@ -234,20 +249,27 @@ is_trim_due(const struct lw_spool_worker *worker)
     return worker->store->worn_count >= TRIM_WORTH || worker->trim_at <= worker->now;
 }
 
+/* As much as is settled meanwhile, or the file would grow for as long as there is work. */
 static bool
 trim(struct lw_spool_worker *worker)
 {
-    return !is_trim_due(worker) || lw_spool_trim(worker->store, worker->now_ms);
+    bool is_good = true;
+    uint64_t steps = is_trim_due(worker) ? 1 + worker->store->judged_count / TRIM_SHARE : 0;
+    for (; is_good && steps > 0 && lw_spool_has_worn(worker->store); steps--) {
+        is_good = lw_spool_trim(worker->store, worker->now_ms);
+    }
+    return is_good;
 }
 
-/* One transaction; nothing is changed when it fails. */
+/* One transaction; nothing is changed when it fails. What is deleted makes room for the rest. */
 static bool
 write_all(struct lw_spool_worker *worker, bool has_items)
 {
     struct lw_spool_store *store = worker->store;
     worker->is_unknown = false;
-    bool is_good = lw_spool_begin(store) && (!has_items || each_item(worker, append_item)) &&
-                   lw_spool_settle_write(store) && trim(worker) && lw_spool_log_write(store);
+    bool is_good = lw_spool_begin(store) && trim(worker) &&
+                   (!has_items || each_item(worker, append_item)) &&
+                   lw_spool_settle_write(store) && lw_spool_log_write(store);
     if (is_good && !lw_spool_commit(store)) {
         is_good = false;
         worker->is_unknown = store->error.status != LW_STATUS_UNAVAILABLE; /* it had no room */
@@ -292,7 +314,10 @@ on_written(struct lw_spool_worker *worker)
     } else if (worker->trim_at == LW_NEVER) {
         worker->trim_at = worker->now + TRIM_IDLE_MS * LW_MS;
     }
-    notify(worker, false);
+    if (!worker->is_refusing || worker->now - worker->refused_at > QUIET_MS * LW_MS) {
+        worker->is_refusing = false;
+        notify(worker, false, &worker->store->error);
+    }
 }
 
 static void
@@ -301,7 +326,20 @@ on_failed(struct lw_spool_worker *worker)
     worker->retry_at = worker->now + worker->retry_ms * LW_MS;
     worker->retry_ms = worker->retry_ms * 2 < RETRY_MAX_MS ? worker->retry_ms * 2
                                                            : RETRY_MAX_MS;
-    notify(worker, true);
+    notify(worker, true, &worker->store->error);
+    if (worker->store->error.status == LW_STATUS_UNAVAILABLE) {
+        lw_spool_checkpoint(worker->store); /* on a full disk the log cannot grow either */
+    }
+}
+
+/* Publishers that try again and again must not put off what they wait for. */
+static void
+make_room(struct lw_spool_worker *worker)
+{
+    worker->trim_at = worker->now;
+    if (write_all(worker, false)) {
+        worker->retry_at = 0;
+    }
 }
 
 /* True when a transaction is worth its commit now. */
@@ -335,6 +373,7 @@ write_turn(struct lw_spool_worker *worker)
         return;
     }
     if (has_items) {
+        worker->is_refusing = false;
         (void)each_item(worker, prepare_item);
     }
     if (write_all(worker, has_items)) {
@@ -342,8 +381,9 @@ write_turn(struct lw_spool_worker *worker)
     } else {
         (void)each_item(worker, refuse_item);
         on_failed(worker);
-        if (has_items && store->judged_count > 0 && write_all(worker, false)) {
-            worker->retry_at = 0;
+        if (has_items) {
+            note_refusal(worker);
+            make_room(worker);
         }
     }
     give_receipts(worker);
@@ -365,7 +405,7 @@ read_one(struct lw_spool_worker *worker, struct lw_spool_asking *asking)
     } else if (is_failed) {
         worker->read_at = worker->now + RETRY_MS * LW_MS;
         if (worker->store->error.status != LW_STATUS_OK) {
-            notify(worker, true);
+            notify(worker, true, &worker->store->error);
         }
     }
 }

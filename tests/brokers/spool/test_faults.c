@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,6 +206,124 @@ a_full_file_refuses_what_is_new_and_keeps_what_is_there(void **state)
 }
 
 static void
+publish_until_confirmed(struct spool *spool, struct client *client, const char *value)
+{
+    for (int i = 0; i < 1000; i++) {
+        size_t index = client_publish(client, "orders", "key", value);
+        spool_await_receipts(spool, client, client->sent_count);
+        if (index != SIZE_MAX && client->sent[index].status == LW_STATUS_OK) {
+            return;
+        }
+        spool_pump(spool, 10);
+    }
+    fail_msg("it was not taken again");
+}
+
+static void
+receive_and_acknowledge(struct spool *spool, struct client *client, size_t count)
+{
+    spool_receive(spool, client, count);
+    for (size_t i = 0; i < count; i++) {
+        client_ack(client, i);
+    }
+}
+
+/* They must not put off the deleting of what was settled. */
+static void
+a_full_file_gets_room_though_publishers_never_rest(void **state)
+{
+    struct spool *spool = *state;
+    const struct lw_property small = { "file_bytes_max", "256KiB" };
+    static char value[4001];
+    memset(value, 'v', 4000);
+    struct client *client = spool_open_with(spool, "orders", &small, 1);
+    receive_and_acknowledge(spool, client, fill_up(spool, client, value));
+    publish_until_confirmed(spool, client, value);
+    spool_close(spool, client);
+}
+
+/* No file can grow, SQLite's log neither, which must not keep what is settled from being written. */
+static void
+a_full_disk_gets_room_by_what_is_settled(void **state)
+{
+    struct spool *spool = *state;
+    static char value[4001];
+    struct rlimit limit;
+    memset(value, 'v', 4000);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const struct rlimit small = { 1 << 20, limit.rlim_max };
+    struct client *client = spool_open(spool, "orders");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    receive_and_acknowledge(spool, client, fill_up(spool, client, value));
+    publish_until_confirmed(spool, client, value);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    spool_close(spool, client);
+}
+
+/* Each needs a row of its own before what was acknowledged can be written. */
+static void
+a_full_file_with_many_delayed_messages_gets_room(void **state)
+{
+    enum { AHEAD = 100, DELAYED = 1500 };
+    struct spool *spool = *state;
+    const struct lw_property small = { "file_bytes_max", "1MiB" };
+    const struct lw_publication late = { .kind = LW_PUBLISH_OUTPUT,
+                                         .topic = "orders",
+                                         .partition = -1,
+                                         .value = lw_bytes_of("late"),
+                                         .event_time_ms = -1,
+                                         .delay_ms = 3600000 };
+    static char value[4001];
+    memset(value, 'v', 4000);
+    struct client *client = spool_open_with(spool, NULL, &small, 1);
+    for (int i = 0; i < AHEAD; i++) {
+        client_publish(client, "orders", "key", value);
+    }
+    for (int i = 0; i < DELAYED; i++) {
+        client_offer(client, &late);
+    }
+    spool_await_receipts(spool, client, AHEAD + DELAYED);
+    size_t confirmed = fill_up(spool, client, value) - DELAYED;
+    spool_close(spool, client);
+    client = spool_open_with(spool, "orders", &small, 1);
+    receive_and_acknowledge(spool, client, confirmed);
+    publish_until_confirmed(spool, client, value);
+    spool_close(spool, client);
+}
+
+/* A process that was killed left a file that is full, and rows for it are to be made. */
+static void
+a_full_file_can_be_opened_after_a_crash(void **state)
+{
+    enum { BUNCH = 50 };
+    struct spool *spool = *state;
+    const struct lw_property small = { "file_bytes_max", "256KiB" };
+    char value[61];
+    char crash[64];
+    size_t confirmed = 0;
+    memset(value, 'v', 60);
+    value[60] = '\0';
+    struct client *client = spool_open_with(spool, "orders", &small, 1);
+    while (!has_come(client, LW_STATUS_UNAVAILABLE)) {
+        for (int i = 0; i < BUNCH; i++) {
+            client_publish(client, "orders", "key", value);
+        }
+        spool_await_receipts(spool, client, client->sent_count);
+    }
+    for (size_t i = 0; i < client->sent_count; i++) {
+        confirmed += client->sent[i].status == LW_STATUS_OK;
+    }
+    spool_close(spool, client);
+    snprintf(crash, sizeof crash, "UPDATE position SET given = %zu", confirmed);
+    spool_sql(spool, crash);
+    client = spool_open_with(spool, "orders", &small, 1);
+    receive_and_acknowledge(spool, client, confirmed);
+    assert_int_equal(client->messages[confirmed - 1].redeliveries, 1);
+    publish_until_confirmed(spool, client, value);
+    spool_close(spool, client);
+}
+
+static void
 publishing_without_the_file_goes_through_its_owner(void **state)
 {
     struct spool *spool = *state;
@@ -246,6 +365,10 @@ main(void)
         TEST(a_file_that_may_not_be_written_is_refused),
         TEST(a_folder_that_is_not_there_is_named),
         TEST(a_full_file_refuses_what_is_new_and_keeps_what_is_there),
+        TEST(a_full_file_gets_room_though_publishers_never_rest),
+        TEST(a_full_disk_gets_room_by_what_is_settled),
+        TEST(a_full_file_with_many_delayed_messages_gets_room),
+        TEST(a_full_file_can_be_opened_after_a_crash),
         TEST(publishing_without_the_file_goes_through_its_owner),
         TEST(without_its_owner_a_guest_is_refused),
     };
