@@ -22,6 +22,7 @@ struct lw_spool_entry {
     const struct lw_header *headers;
     uint32_t header_count;
     uint32_t redeliveries;
+    uint32_t bytes; /* of all of it, for what a slot may hold */
     int64_t offset;
     int64_t timestamp_ms;
     int64_t event_time_ms; /* -1 none */
@@ -35,6 +36,7 @@ struct lw_spool_chunk {
     uint32_t count;
     uint32_t capacity;
     uint32_t given;
+    uint64_t bytes; /* of all entries */
     struct lw_spool_block *blocks;
     struct lw_spool_entry entries[];
 };

@@ -21,7 +21,6 @@ struct reading {
     struct lw_spool_position *position;
     struct lw_spool_fetch *fetch;
     int64_t now_ms;
-    uint64_t bytes;
     bool is_failed;
 };
 
@@ -29,7 +28,7 @@ static bool
 is_full(const struct reading *reading)
 {
     const struct lw_spool_chunk *chunk = reading->fetch->chunk;
-    return chunk->count >= chunk->capacity || reading->bytes >= reading->fetch->bytes_max;
+    return chunk->count >= chunk->capacity || chunk->bytes >= reading->fetch->bytes_max;
 }
 
 static struct lw_bytes
@@ -86,13 +85,16 @@ fill(struct reading *reading, struct sqlite3_stmt *row, struct lw_spool_out *out
     entry->event_time_ms = sqlite3_column_type(row, EVENT) == SQLITE_NULL
                                ? -1
                                : sqlite3_column_int64(row, EVENT);
+    struct lw_bytes headers = column_bytes(row, HEADERS);
     if (!lw_spool_chunk_copy(chunk, column_bytes(row, KEY), &entry->key) ||
         !lw_spool_chunk_copy(chunk, column_bytes(row, ORDERING_KEY), &entry->ordering_key) ||
         !lw_spool_chunk_copy(chunk, column_bytes(row, VALUE), &entry->value) ||
-        !copy_headers(chunk, column_bytes(row, HEADERS), entry)) {
+        !copy_headers(chunk, headers, entry)) {
         return false;
     }
-    reading->bytes += entry->key.size + entry->value.size;
+    entry->bytes = (uint32_t)(entry->key.size + entry->ordering_key.size + entry->value.size +
+                              headers.size);
+    chunk->bytes += entry->bytes;
     chunk->count++;
     return true;
 }
@@ -205,9 +207,11 @@ read_due(struct reading *reading)
     while (step == STEP_GOOD && (code = sqlite3_step(due)) == SQLITE_ROW) {
         step = take_due(reading, due);
     }
-    if (step == STEP_NO_MEMORY || (code != SQLITE_ROW && code != SQLITE_DONE)) {
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
         reading->is_failed = true;
+        (void)lw_spool_fail(reading->store, "read");
     }
+    reading->is_failed = reading->is_failed || step == STEP_NO_MEMORY;
     (void)sqlite3_reset(due);
     int64_t rest[] = { position->id, position->taken_due_ms, position->taken_offset };
     position->due_ms = LW_SPOOL_NEVER_MS;

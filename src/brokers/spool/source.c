@@ -12,10 +12,12 @@
 #include "base/error.h"
 #include "brokers/spool/spool.h"
 
+enum { SLOT_EVENTS = 2 /* ASSIGNED, REVOKING */ };
 enum { FETCH_MAX = 256, FETCH_BYTES_MAX = 1 << 20, FETCH_BYTES_MIN = 64 << 10 };
 #define REVOKE_NS (30000 * LW_MS)
 
 static void on_fetched(struct lw_letter *letter);
+static void on_counted(struct lw_letter *letter);
 
 /* -- Life ---------------------------------------------------------------------------------------- */
 
@@ -63,6 +65,7 @@ drop_chunks(struct lw_spool_slot *slot)
         lw_spool_chunk_release(LW_CONTAINER(node, struct lw_spool_chunk, link));
     }
     slot->held = 0;
+    slot->held_bytes = 0;
 }
 
 void
@@ -96,6 +99,7 @@ init_slot(struct lw_spool_slot *slot, struct lw_spool_source *source, uint32_t n
     lw_list_init(&slot->turn);
     lw_list_init(&slot->chunks);
     lw_spool_command_init(&slot->asking.command, LW_SPOOL_COMMAND_FETCH, on_fetched);
+    lw_spool_command_init(&slot->counting.command, LW_SPOOL_COMMAND_COUNT, on_counted);
     slot->asking.fetch.messages_max = clamp(share, 1, FETCH_MAX);
     slot->asking.fetch.bytes_max = clamp(bytes, FETCH_BYTES_MIN, FETCH_BYTES_MAX);
 }
@@ -120,10 +124,9 @@ lw_spool_source_open(struct lw_spool_source *source, struct lw_spool_store *stor
     }
     uint32_t count = (uint32_t)topic->partition_count;
     source->slots = lw_alloc_array(count, sizeof *source->slots);
-    if (!source->slots || !lw_events_reserve(&source->broker->events, count)) {
+    if (!source->slots || !lw_events_reserve(&source->broker->events, count * SLOT_EVENTS)) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a source");
     }
-    lw_events_unreserve(&source->broker->events, count);
     source->slot_count = count;
     for (uint32_t i = 0; i < count; i++) {
         struct lw_spool_slot *slot = &source->slots[i];
@@ -134,6 +137,8 @@ lw_spool_source_open(struct lw_spool_source *source, struct lw_spool_store *stor
         if (!slot->asking.position) {
             return fail(store, ret_error);
         }
+        slot->counting.position = slot->asking.position;
+        lw_spool_wear_one(store, &topic->partitions[i]); /* what the last end left to delete */
         slot->seen = slot->asking.position->seen;
         slot->waiting = lw_spool_fetch_waiting(slot->asking.position);
     }
@@ -156,7 +161,7 @@ push_event(struct lw_spool_slot *slot, enum lw_event_kind kind)
         .position = -1,
         .deadline = source->broker->base.host->now + REVOKE_NS,
     };
-    lw_events_push(&source->broker->events, &event);
+    lw_events_push_reserved(&source->broker->events, &event);
 }
 
 void
@@ -204,7 +209,8 @@ ask(struct lw_spool_slot *slot)
     struct lw_spool_source *source = slot->source;
     if (slot->is_asking || !source->is_wanted || source->is_stopped ||
         source->broker->state != LW_SPOOL_UP ||
-        slot->held > slot->asking.fetch.messages_max / 2) {
+        slot->held > slot->asking.fetch.messages_max / 2 ||
+        slot->held_bytes > slot->asking.fetch.bytes_max / 2) {
         return;
     }
     slot->is_asking = true;
@@ -231,6 +237,7 @@ on_fetched(struct lw_letter *letter)
     }
     lw_list_push(&slot->chunks, &chunk->link);
     slot->held += chunk->count;
+    slot->held_bytes += chunk->bytes;
     lw_turns_add(&slot->source->turns, &slot->turn);
     lw_host_want_turn(slot->source->broker->base.host);
 }
@@ -244,12 +251,33 @@ lw_spool_source_demand(struct lw_spool_source *source, uint32_t messages, uint64
     }
 }
 
+static void
+on_counted(struct lw_letter *letter)
+{
+    struct lw_spool_command *command = LW_CONTAINER(letter, struct lw_spool_command, letter);
+    struct lw_spool_counting *counting = LW_CONTAINER(command, struct lw_spool_counting,
+                                                      command);
+    struct lw_spool_slot *slot = LW_CONTAINER(counting, struct lw_spool_slot, counting);
+    slot->is_counting = false;
+    slot->waiting = counting->waiting;
+}
+
+static void
+ask_count(struct lw_spool_slot *slot)
+{
+    if (!slot->is_counting && slot->source->broker->state == LW_SPOOL_UP) {
+        slot->is_counting = true;
+        lw_spool_worker_post(slot->source->broker->worker, &slot->counting.command);
+    }
+}
+
 bool
-lw_spool_source_lag(const struct lw_spool_source *source, struct lw_lag *ret_lag)
+lw_spool_source_lag(struct lw_spool_source *source, struct lw_lag *ret_lag)
 {
     *ret_lag = (struct lw_lag){ 0, 0 };
     for (uint32_t i = 0; i < source->slot_count; i++) {
         ret_lag->messages += source->slots[i].held + source->slots[i].waiting;
+        ask_count(&source->slots[i]);
     }
     return source->slot_count > 0;
 }
@@ -279,6 +307,7 @@ give(struct batch *batch, struct lw_spool_slot *slot, struct lw_spool_chunk *chu
     };
     chunk->refs++;
     slot->held--;
+    slot->held_bytes -= entry->bytes;
     if (entry->is_fresh && entry->offset >= slot->seen) {
         slot->seen = entry->offset + 1;
     }

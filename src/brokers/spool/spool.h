@@ -20,15 +20,18 @@ struct lw_spool_slot {
     struct lw_list turn; /* of the source, while it has chunks */
     struct lw_spool_source *source;
     struct lw_spool_asking asking;
-    bool is_asking; /* it is at the worker */
+    struct lw_spool_counting counting;
+    bool is_asking;   /* it is at the worker */
+    bool is_counting; /* alike */
     uint32_t number;
     int32_t partition;
     uint64_t generation; /* 0: it is not assigned */
     bool is_revoking;
     struct lw_list chunks;
-    uint32_t held;    /* messages in them */
+    uint32_t held; /* messages in them */
+    uint64_t held_bytes;
     int64_t seen;     /* all fresh ones below were received */
-    uint64_t waiting; /* at the file, as the last fetch said */
+    uint64_t waiting; /* at the file, as the last fetch or count said */
 };
 
 /* The dispatcher's struct lw_source. */
@@ -100,7 +103,8 @@ bool lw_spool_source_end(struct lw_spool_source *source, uint64_t generation);
 void lw_spool_source_demand(struct lw_spool_source *source, uint32_t messages, uint64_t bytes);
 size_t lw_spool_source_receive(struct lw_spool_source *source, struct lw_message *const out[],
                                size_t n, uint64_t bytes_max, bool *ret_has_more);
-bool lw_spool_source_lag(const struct lw_spool_source *source, struct lw_lag *ret_lag);
+/* Asks for what the next call tells, since nobody fetches while there is no demand. */
+bool lw_spool_source_lag(struct lw_spool_source *source, struct lw_lag *ret_lag);
 void lw_spool_source_settle(struct lw_spool_source *source, const struct lw_settle_item *items,
                             size_t n);
 

@@ -241,7 +241,8 @@ bool lw_spool_settle_leave(struct lw_spool_store *store);
 /* In a transaction: deletes a bounded number of what nobody needs. */
 bool lw_spool_trim(struct lw_spool_store *store, int64_t now_ms);
 bool lw_spool_has_worn(const struct lw_spool_store *store);
-/* All partitions are looked at by the next trim. */
+/* One partition, or all, are looked at by the next trims. */
+void lw_spool_wear_one(struct lw_spool_store *store, struct lw_spool_partition *partition);
 void lw_spool_wear(struct lw_spool_store *store);
 
 #endif

@@ -164,13 +164,19 @@ lw_spool_has_worn(const struct lw_spool_store *store)
 }
 
 void
+lw_spool_wear_one(struct lw_spool_store *store, struct lw_spool_partition *partition)
+{
+    if (lw_list_is_empty(&partition->worn)) {
+        lw_list_push(&store->worn, &partition->worn);
+    }
+}
+
+void
 lw_spool_wear(struct lw_spool_store *store)
 {
     struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
     for (; partition; partition = lw_spool_next_partition(store, partition)) {
-        if (lw_list_is_empty(&partition->worn)) {
-            lw_list_push(&store->worn, &partition->worn);
-        }
+        lw_spool_wear_one(store, partition);
     }
 }
 

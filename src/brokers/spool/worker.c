@@ -135,6 +135,13 @@ take_asking(struct lw_spool_worker *worker, struct lw_spool_asking *asking)
 }
 
 static void
+take_counting(struct lw_spool_worker *worker, struct lw_spool_counting *counting)
+{
+    counting->waiting = lw_spool_fetch_waiting(counting->position);
+    give_back(worker, &counting->command);
+}
+
+static void
 take_command(struct lw_spool_worker *worker, struct lw_spool_command *command)
 {
     switch (command->kind) {
@@ -152,6 +159,9 @@ take_command(struct lw_spool_worker *worker, struct lw_spool_command *command)
         return;
     case LW_SPOOL_COMMAND_FETCH:
         take_asking(worker, LW_CONTAINER(command, struct lw_spool_asking, command));
+        return;
+    case LW_SPOOL_COMMAND_COUNT:
+        take_counting(worker, LW_CONTAINER(command, struct lw_spool_counting, command));
         return;
     case LW_SPOOL_COMMAND_CLOSE:
         worker->close = command;
@@ -398,6 +408,7 @@ read_one(struct lw_spool_worker *worker, struct lw_spool_asking *asking)
     if (!lw_spool_fetch_is_due(asking->position, worker->now_ms)) {
         return;
     }
+    worker->store->error.status = LW_STATUS_OK; /* not one of long ago */
     bool has_some = lw_spool_fetch_read(worker->store, asking->position, &asking->fetch,
                                         worker->now_ms, &is_failed);
     if (has_some) {
@@ -523,7 +534,9 @@ work_on_file(struct lw_spool_worker *worker)
         take(worker);
         lw_spool_server_read(worker->server, &worker->batches, worker->now);
         write_turn(worker);
-        read_turn(worker);
+        if (!worker->close) {
+            read_turn(worker); /* what is put aside there would not be written any more */
+        }
         lw_spool_server_answer(worker->server, worker->store,
                                worker->is_down ? worker->store->error.message : "",
                                worker->now);
@@ -597,7 +610,7 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     worker->client.fd = -1;
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     worker->lazy_at = LW_NEVER;
-    worker->trim_at = LW_NEVER;
+    worker->trim_at = options->store && lw_spool_has_worn(options->store) ? 0 : LW_NEVER;
     worker->settle_at = LW_NEVER;
     worker->retry_ms = RETRY_MS;
     lw_mailbox_init(&worker->mailbox, worker->wake_fd);

@@ -18,6 +18,7 @@ enum lw_spool_command_kind {
     LW_SPOOL_COMMAND_PUBLISH, /* comes back after the commit */
     LW_SPOOL_COMMAND_SETTLE,  /* comes back at once */
     LW_SPOOL_COMMAND_FETCH,   /* comes back when there is something, or at the end */
+    LW_SPOOL_COMMAND_COUNT,   /* comes back at once */
     LW_SPOOL_COMMAND_CLOSE    /* comes back last */
 };
 
@@ -55,6 +56,13 @@ struct lw_spool_asking {
     struct lw_spool_position *position;
     int64_t seen; /* all fresh ones below were received */
     struct lw_spool_fetch fetch;
+};
+
+/* How much waits, for a slot that does not fetch. */
+struct lw_spool_counting {
+    struct lw_spool_command command;
+    const struct lw_spool_position *position;
+    uint64_t waiting;
 };
 
 /* The file fails, or works again; made by the worker, freed by the loop. */

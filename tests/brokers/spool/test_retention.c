@@ -45,6 +45,20 @@ what_every_group_has_settled_goes(void **state)
     assert_int_equal(spool_sql(*state, "SELECT min(id) & 0xFFFFFFF FROM message"), 6);
 }
 
+/* An end does not wait until all is deleted; the next start's transactions go on with it. */
+static void
+what_an_end_left_is_deleted_by_the_next_start(void **state)
+{
+    enum { TRANSACTIONS = 5 };
+    fill(*state, NULL, 3000, 3000);
+    struct client *client = spool_open(*state, "orders");
+    for (int i = 0; i < TRANSACTIONS; i++) {
+        spool_publish(*state, client, "others", "key", i, 1);
+    }
+    spool_close(*state, client);
+    assert_int_equal(spool_sql(*state, count_messages), TRANSACTIONS);
+}
+
 static void
 what_is_kept_stays_for_its_time(void **state)
 {
@@ -167,6 +181,7 @@ main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST(what_every_group_has_settled_goes),
+        TEST(what_an_end_left_is_deleted_by_the_next_start),
         TEST(what_is_kept_stays_for_its_time),
         TEST(a_group_that_is_behind_keeps_what_it_needs),
         TEST(what_is_too_old_goes_unread),

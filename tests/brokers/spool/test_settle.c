@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "brokers/spool/broker.h"
+#include "brokers/spool/spool.h"
 #include "tests/brokers/spool/fixture.h"
 
 /* The values from `first` on, joined: "3x1 4". */
@@ -146,6 +147,73 @@ a_delayed_message_lets_later_ones_pass(void **state)
     assert_int_equal(spool_sql(*state, "SELECT count(*) FROM message"), 0);
 }
 
+/* What comes with the last command must not keep the end from being an orderly one. */
+static void
+an_end_with_a_delayed_message_counts_for_nothing(void **state)
+{
+    struct spool *spool = *state;
+    for (int i = 0; i < 20; i++) {
+        struct client *client = spool_open(spool, "orders");
+        if (i == 0) {
+            spool_publish(spool, client, "orders", "key", 0, 1);
+        }
+        spool_receive(spool, client, 1);
+        expect(client, 0, "0");
+        publish_delayed(client, "late", 3600000);
+        spool_close(spool, client);
+    }
+}
+
+/* Large messages: what is read ahead is bounded by its size as well. */
+static void
+what_is_read_ahead_has_a_size(void **state)
+{
+    enum { COUNT = 40, SIZE = 200000 };
+    static char value[SIZE + 1];
+    struct client *client = spool_open(*state, "orders");
+    const struct lw_spool_source *source = (const void *)client->sources[0];
+    memset(value, 'v', SIZE);
+    for (int i = 0; i < COUNT; i++) {
+        client_publish(client, "orders", "key", value);
+    }
+    spool_await_receipts(*state, client, COUNT);
+    for (int i = 0; i < 20; i++) {
+        client->ops->demand(client->sources[0], 1000, 1 << 20);
+        spool_pump(*state, 10);
+    }
+    assert_in_range(source->slots[0].held, 1, 10); /* of the queue's 1 MiB, and one more */
+    spool_receive(*state, client, COUNT);
+    assert_int_equal(source->slots[0].held, 0);
+    assert_int_equal(source->slots[0].held_bytes, 0);
+    spool_close(*state, client);
+}
+
+static uint64_t
+lag_of(struct spool *spool, struct client *client)
+{
+    struct lw_lag lag;
+    client->ops->lag(client->sources[0], &lag); /* asks */
+    spool_pump(spool, 50);
+    assert_true(client->ops->lag(client->sources[0], &lag));
+    return lag.messages;
+}
+
+static void
+what_waits_is_counted_without_demand(void **state)
+{
+    struct client *client = spool_open(*state, "orders");
+    spool_publish(*state, client, "orders", "key", 0, 100);
+    client->ops->demand(client->sources[0], 0, 0);
+    for (int i = 1; i < 10; i++) {
+        spool_publish(*state, client, "orders", "key", i * 100, 100);
+    }
+    assert_int_equal(lag_of(*state, client), 1000);
+    client->ops->demand(client->sources[0], 1000, 1 << 20);
+    spool_receive(*state, client, 1000);
+    assert_int_equal(lag_of(*state, client), 0);
+    spool_close(*state, client);
+}
+
 static void
 groups_do_not_know_of_each_other(void **state)
 {
@@ -242,6 +310,9 @@ main(void)
         TEST(what_is_given_back_counts_and_waits),
         TEST(a_count_and_a_delay_outlast_a_restart),
         TEST(a_delayed_message_lets_later_ones_pass),
+        TEST(an_end_with_a_delayed_message_counts_for_nothing),
+        TEST(what_is_read_ahead_has_a_size),
+        TEST(what_waits_is_counted_without_demand),
         TEST(groups_do_not_know_of_each_other),
         TEST(a_new_group_may_begin_at_the_end),
         TEST(after_a_crash_what_was_out_counts_as_delivered),
