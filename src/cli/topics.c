@@ -21,7 +21,7 @@ const struct lw_flag lw_topics_flags[] = {
     LW_ROW_ENV_FILE,
     { FLAG_ALL, "all", NULL, "also the consumed and the reply topics" },
     { FLAG_PARTITIONS, "partitions", "N",
-      "of topics that follow no other (8; on Pulsar and spool 1)" },
+      "of topics that follow no other (8; on Pulsar 1, of a spool its property)" },
     { FLAG_RETENTION, "retention", "DURATION", "of dead-letter topics; else the broker's" },
     { FLAG_TIMEOUT, "timeout", "DURATION", "how long a broker may take (10s)" },
     LW_ROW_JSON,
@@ -56,6 +56,22 @@ is_missing(const struct topics *topics, const struct lw_need *need)
     return need->partitions == 0 && (topics->has_all || !is_source(need));
 }
 
+/* Of a spool what its first use would make. */
+static int32_t
+usual_of(const struct lw_config_broker *broker)
+{
+    int64_t partitions = 1;
+    if (broker->kind == LW_CONFIG_KAFKA) {
+        return KAFKA_PARTITIONS;
+    }
+    for (size_t i = 0; broker->kind == LW_CONFIG_SPOOL && i < broker->property_count; i++) {
+        if (strcmp(broker->properties[i].name, "partitions") == 0) {
+            (void)lw_text_to_int(broker->properties[i].value, &partitions);
+        }
+    }
+    return (int32_t)partitions;
+}
+
 static int32_t
 wanted_of(const struct topics *topics, size_t index)
 {
@@ -67,8 +83,7 @@ wanted_of(const struct topics *topics, size_t index)
     if (followed > 0 && need->kind != LW_NEED_SOURCE) {
         return followed;
     }
-    int32_t usual = need->broker->kind == LW_CONFIG_KAFKA ? KAFKA_PARTITIONS : 1;
-    return topics->partitions > 0 ? (int32_t)topics->partitions : usual;
+    return topics->partitions > 0 ? (int32_t)topics->partitions : usual_of(need->broker);
 }
 
 static const char *

@@ -407,7 +407,7 @@ default_topic(enum lw_topic_kind kind, const char *topic, const char *subscripti
 {
     (void)subscription;
     int length = snprintf(out, size, "%s.%s", topic, kind == LW_TOPIC_RETRY ? "retry" : "dlq");
-    return length > 0 && (size_t)length < size;
+    return length > 0 && (size_t)length < size && lw_spool_is_topic(out);
 }
 
 static const struct lw_broker_ops ops = {

@@ -72,6 +72,20 @@ lw_spool_fault_foreign(const char *path, struct lw_error *ret_error)
     return LW_STATUS_SYSTEM;
 }
 
+/* Whoever has a spool holds its lock, so it is none of ours; or it has another name of the file. */
+static enum lw_status
+busy(const char *path, struct lw_error *ret_error)
+{
+    (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
+                       "the spool \"%s\" is open in another program", path);
+    lw_error_help(ret_error, "end that program, such as sqlite3 or a backup; or it is another "
+                             "Laneway that has the file by another name, as through a link");
+    if (ret_error) {
+        ret_error->is_retriable = true;
+    }
+    return LW_STATUS_UNAVAILABLE;
+}
+
 /* Right behind the call that failed: the system's own reason may stand in errno only. */
 enum lw_status
 lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
@@ -94,6 +108,9 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
     if (code == SQLITE_NOMEM) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "",
                             "no memory for the spool \"%s\"", path);
+    }
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+        return busy(path, ret_error);
     }
     if (code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM) {
         return lw_spool_fault_path(path, system_error ? system_error : EACCES, ret_error);

@@ -49,7 +49,7 @@ lw_spool_lock_take(struct lw_spool_lock *lock, const char *path, long *ret_pid,
     if (length < 0 || (size_t)length >= sizeof name) {
         return lw_spool_fault_path(path, ENAMETOOLONG, ret_error);
     }
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return lw_spool_fault_path(path, errno, ret_error);
     }

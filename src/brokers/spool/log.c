@@ -56,7 +56,9 @@ insert(struct lw_spool_store *store, int64_t row, const struct lw_publication *p
     int64_t numbers[] = { row, now_ms };
     struct sqlite3_stmt *statement = lw_spool_bind(store, LW_SPOOL_APPEND, numbers, 2);
     bind_time(statement, 3, publication->event_time_ms, publication->event_time_ms >= 0);
-    bind_time(statement, 4, now_ms + publication->delay_ms, publication->delay_ms > 0);
+    int64_t delay_ms = publication->delay_ms < LW_SPOOL_DELAY_MAX_MS ? publication->delay_ms
+                                                                     : LW_SPOOL_DELAY_MAX_MS;
+    bind_time(statement, 4, now_ms + delay_ms, delay_ms > 0);
     bind_bytes(statement, 5, publication->key);
     bind_bytes(statement, 6, publication->ordering_key);
     bind_bytes(statement, 7, headers);

@@ -87,6 +87,9 @@ read_headers(struct lw_spool_reader *reader, struct lw_publication *publication)
     for (uint32_t i = 0; i < count; i++) {
         headers[i].name = lw_spool_get_bytes(reader);
         headers[i].value = lw_spool_get_bytes(reader);
+        if (!headers[i].name.data) { /* it may be empty, but there is one */
+            headers[i].name = lw_bytes_of("");
+        }
     }
     return !reader->is_bad;
 }
@@ -196,6 +199,7 @@ lw_spool_answer_topics(struct lw_spool_store *store, struct lw_spool_reader *rea
     bool is_making = lw_spool_get_u32(reader) != 0;
     uint32_t count = lw_spool_get_u32(reader);
     begin_answer(out, LW_STATUS_OK, "");
+    reader->is_bad = reader->is_bad || count > LW_SPOOL_REQUEST_ITEMS_MAX;
     for (uint32_t i = 0; i < count && !reader->is_bad; i++) {
         const char *why = "";
         enum lw_status status = LW_STATUS_OK;
@@ -272,6 +276,9 @@ put_messages(struct lw_spool_store *store, const struct lw_spool_partition *part
              const struct lw_spool_look *look, struct lw_text *out)
 {
     int64_t next = look->offset;
+    if (next >= partition->stored) {
+        return next; /* it may be beyond all numbers of rows */
+    }
     uint32_t count_max = look->count_max < LOOK_COUNT_MAX ? look->count_max : LOOK_COUNT_MAX;
     int64_t numbers[] = { lw_spool_row(partition, look->offset),
                           lw_spool_row(partition, partition->stored), count_max };

@@ -206,6 +206,18 @@ check_access(const char *path, bool is_made, struct lw_error *ret_error)
                : lw_spool_fault_path(path, errno, ret_error);
 }
 
+/* ":memory:" and "file:..." are files like all others, which SQLite would not think. */
+static int
+open_file(struct lw_spool_store *store, int flags)
+{
+    char name[PATH_BYTES];
+    int length = snprintf(name, sizeof name, "%s%s", store->path[0] == '/' ? "" : "./",
+                          store->path);
+    return length > 0 && (size_t)length < sizeof name
+               ? sqlite3_open_v2(name, &store->db, flags, NULL)
+               : SQLITE_CANTOPEN;
+}
+
 enum lw_status
 lw_spool_schema_open(struct lw_spool_store *store, bool is_made, struct lw_error *ret_error)
 {
@@ -216,7 +228,7 @@ lw_spool_schema_open(struct lw_spool_store *store, bool is_made, struct lw_error
     if (status != LW_STATUS_OK) {
         return status;
     }
-    if (sqlite3_open_v2(store->path, &store->db, flags, NULL) != SQLITE_OK) {
+    if (open_file(store, flags) != SQLITE_OK) {
         return fail(store, ret_error);
     }
     (void)sqlite3_extended_result_codes(store->db, 0);

@@ -16,7 +16,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { READ_BYTES = 65536, PATIENCE_MAX_MS = 60000 };
+enum { READ_BYTES = 65536, PATIENCE_MAX_MS = 60000, ACCEPT_AGAIN_MS = 100 };
 
 enum guest_state {
     GUEST_FREE,
@@ -43,6 +43,7 @@ struct guest {
 struct lw_spool_server {
     int fd;
     char *path;
+    uint64_t accept_at; /* no descriptor was left: not before; 0: at once */
     struct guest guests[LW_SPOOL_GUESTS_MAX];
 };
 
@@ -105,7 +106,7 @@ lw_spool_server_poll(struct lw_spool_server *server, struct pollfd *out)
             out[count++] = (struct pollfd){ .fd = guest->fd, .events = POLLOUT };
         }
     }
-    if (server && has_room) {
+    if (server && has_room && server->accept_at == 0) {
         out[count++] = (struct pollfd){ .fd = server->fd, .events = POLLIN };
     }
     return count;
@@ -114,7 +115,7 @@ lw_spool_server_poll(struct lw_spool_server *server, struct pollfd *out)
 uint64_t
 lw_spool_server_due(const struct lw_spool_server *server)
 {
-    uint64_t due = UINT64_MAX;
+    uint64_t due = server && server->accept_at > 0 ? server->accept_at : UINT64_MAX;
     for (size_t i = 0; server && i < LW_SPOOL_GUESTS_MAX; i++) {
         const struct guest *guest = &server->guests[i];
         bool is_earlier = guest->state == GUEST_LOOKING && guest->due < due;
@@ -125,9 +126,14 @@ lw_spool_server_due(const struct lw_spool_server *server)
 
 /* -- Reading ------------------------------------------------------------------------------------- */
 
+/* Who cannot be let in for lack of a descriptor stays at the door, and would wake us at once. */
 static void
-accept_guests(struct lw_spool_server *server)
+accept_guests(struct lw_spool_server *server, uint64_t now)
 {
+    if (server->accept_at > now) {
+        return;
+    }
+    server->accept_at = 0;
     for (size_t i = 0; i < LW_SPOOL_GUESTS_MAX; i++) {
         struct guest *guest = &server->guests[i];
         if (guest->state != GUEST_FREE) {
@@ -135,6 +141,8 @@ accept_guests(struct lw_spool_server *server)
         }
         int fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
+            bool is_nobody = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+            server->accept_at = is_nobody ? 0 : now + ACCEPT_AGAIN_MS * MS;
             return;
         }
         *guest = (struct guest){ .state = GUEST_IDLE, .fd = fd };
@@ -239,7 +247,7 @@ lw_spool_server_read(struct lw_spool_server *server, struct lw_list *ret_batches
     if (!server) {
         return;
     }
-    accept_guests(server);
+    accept_guests(server, now);
     for (size_t i = 0; i < LW_SPOOL_GUESTS_MAX; i++) {
         struct guest *guest = &server->guests[i];
         bool may_come = guest->state == GUEST_IDLE || guest->state == GUEST_LOOKING;

@@ -11,7 +11,7 @@
 
 #include "brokers/spool/request.h"
 
-enum { LW_SPOOL_GUESTS_MAX = 16 };
+enum { LW_SPOOL_GUESTS_MAX = 64 };
 
 struct lw_spool_server;
 

@@ -34,6 +34,8 @@ enum {
     LW_SPOOL_OFFSET_BITS = 44
 };
 #define LW_SPOOL_NEVER_MS INT64_MAX
+/* A hundred years, whatever a guest says. */
+#define LW_SPOOL_DELAY_MAX_MS INT64_C(3155760000000)
 
 /* Prepared once; the order is that of the texts in statements.c. */
 enum lw_spool_statement {
