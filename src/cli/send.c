@@ -76,6 +76,7 @@ struct send {
     uint64_t heard_at;
     struct lw_error down; /* the last reason of the broker */
     bool is_down_said;
+    bool is_started;
     bool is_closed;
 };
 
@@ -395,6 +396,7 @@ work(struct send *send)
     if (broker->ops->start(broker, &error) != LW_STATUS_OK) {
         return lw_cli_fail(send->cli, &error);
     }
+    send->is_started = true;
     watch_input(send);
     send->heard_at = broker->host->now;
     while (!is_done(send) && !is_given_up(send)) {
@@ -492,6 +494,9 @@ lw_command_send(struct lw_cli *cli)
     if (is_good && !cli->is_quiet) {
         lw_cli_say("sent %llu, failed %llu", (unsigned long long)send.sent,
                    (unsigned long long)send.failed);
+    }
+    if (send.is_started && !send.is_closed) {
+        return exit_code; /* a broker that does not end is ended with the process */
     }
     lw_target_close(&send.target);
     lw_free(send.waiting);

@@ -307,7 +307,9 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0520", "a spool is in use by another process",
       "One process owns a spool and reads it; the message names that process. `send` and "
       "`peek` "
-      "go through it, a second `run` cannot.",
+      "go through it, a second `run` cannot. Or another program, such as sqlite3, has the file "
+      "open; or the owner through which this process publishes has ended: then publishing "
+      "waits for the next.",
       "Stop that process, put both pipelines into one service, or use another file." },
     { "E0521", "not a spool, or a damaged one",
       "The file is a database of something else, or SQLite finds it damaged. It was not "

@@ -19,6 +19,9 @@ tell(struct client *client, const char *separator, const char *format, ...)
     size_t length = strlen(client->text);
     size_t room = sizeof client->text - length;
     int written = snprintf(client->text + length, room, "%s", length > 0 ? separator : "");
+    if ((size_t)written >= room) {
+        return; /* it tells no more */
+    }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(client->text + length + written, room - (size_t)written, format, arguments);

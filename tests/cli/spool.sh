@@ -46,6 +46,7 @@ peeked()
 expect 0 "made on first use" "" -- check --connect shop.yaml
 [ ! -e shop.db ] || fail "a look made a file"
 expect 66 "" "E0523" -- peek -b spool:shop.db -e urgent
+[ ! -e shop.db-owner ] || fail "a look made a lock"
 expect 0 "created" "" -- topics create --all shop.yaml
 expect 0 "there" "" -- topics plan shop.yaml
 [ "$(stat -c %a shop.db)" = 600 ] || fail "the file is for everybody"
@@ -55,6 +56,12 @@ printf 'a=1\nb=2\n' | send -b spool:shop.db -K = -H kind=x urgent
 expect 0 "urgent 0 0 a 1 kind=x" "" -- peek -b spool:shop.db -e -n 1 -f '%t %p %o %k %s %h\n' urgent
 expect 0 '"offset":99' "" -- peek -b spool:shop.db -e -o -1 --json bulk
 peeked bulk 100
+[ -z "$("$LANEWAY" peek -b spool:shop.db -e -o 9223372036854775807 urgent)" ] || fail "a number that no message has"
+
+# Topics that are made have as many partitions as those that come by their use.
+sed 's/keep: 1h/partitions: 3/; s/shop\.db/wide.db/' shop.yaml >wide.yaml
+expect 0 "created" "" -- topics create --all wide.yaml
+[ "$("$LANEWAY" topics plan --json wide.yaml | grep -o '"found":3' | wc -l)" -ge 3 ] || fail "not three partitions"
 
 # With one.
 start

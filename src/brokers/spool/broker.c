@@ -199,56 +199,62 @@ open_sources(struct lw_spool_broker *broker, struct lw_spool_store *store,
     return status;
 }
 
-/* The file, ours; or NULL, when another process has it and we only publish. */
+/* ALREADY: another process has it, *ret_pid says which. */
 static enum lw_status
 open_store(struct lw_spool_broker *broker, struct lw_spool_store **ret_store, long *ret_pid,
            struct lw_error *ret_error)
 {
     struct lw_spool_opening opening = { broker->path, &broker->options, true, 0 };
     struct lw_spool_store *store = NULL;
-    bool is_reader = !lw_list_is_empty(&broker->sources);
-    enum lw_status status = LW_STATUS_ALREADY;
-    for (int turn = 0; status == LW_STATUS_ALREADY && turn < LOCK_TURNS; turn++) {
-        if (turn > 0) {
-            (void)poll(NULL, 0, LOCK_PAUSE_MS); /* somebody who only looks is gone soon */
-        }
-        status = lw_spool_store_open(&opening, &store, ret_error);
-        if (!is_reader) {
-            break;
-        }
-    }
+    enum lw_status status = lw_spool_store_open(&opening, &store, ret_error);
     *ret_pid = opening.owner_pid;
-    if (status == LW_STATUS_ALREADY) {
-        return is_reader ? lw_spool_fault_owned(broker->path, *ret_pid, ret_error)
-                         : LW_STATUS_OK;
-    }
     if (status == LW_STATUS_OK) {
         status = open_sources(broker, store, ret_error);
-    }
-    if (status != LW_STATUS_OK) {
-        lw_spool_store_close(store);
-        return status;
+        if (status != LW_STATUS_OK) {
+            lw_spool_store_close(store);
+            return status;
+        }
     }
     *ret_store = store;
-    return LW_STATUS_OK;
+    return status;
+}
+
+/* *ret_is_passing: somebody has the file who may be coming, going or only looking. */
+static enum lw_status
+try_start(struct lw_spool_broker *broker, bool *ret_is_passing, struct lw_error *ret_error)
+{
+    struct lw_spool_worker_options options = { .host = broker->base.host,
+                                               .path = broker->path,
+                                               .is_serving = true,
+                                               .on_notice = on_notice,
+                                               .user = broker };
+    bool is_reader = !lw_list_is_empty(&broker->sources);
+    enum lw_status status = open_store(broker, &options.store, &options.owner_pid, ret_error);
+    *ret_is_passing = status == LW_STATUS_ALREADY;
+    if (status == LW_STATUS_ALREADY && is_reader) {
+        return lw_spool_fault_owned(broker->path, options.owner_pid, ret_error);
+    }
+    if (status == LW_STATUS_OK || status == LW_STATUS_ALREADY) {
+        status = lw_spool_worker_create(&options, &broker->worker, ret_error);
+    }
+    return status;
 }
 
 static enum lw_status
 start(struct lw_broker *base, struct lw_error *ret_error)
 {
     struct lw_spool_broker *broker = lw_spool_broker_of(base);
-    struct lw_spool_worker_options options = { .host = base->host,
-                                               .path = broker->path,
-                                               .is_serving = true,
-                                               .on_notice = on_notice,
-                                               .user = broker };
     struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
+    bool is_passing = true;
+    enum lw_status status = LW_STATUS_STATE;
     if (broker->state != LW_SPOOL_NEW) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "", "started twice");
     }
-    enum lw_status status = open_store(broker, &options.store, &options.owner_pid, ret_error);
-    if (status == LW_STATUS_OK) {
-        status = lw_spool_worker_create(&options, &broker->worker, ret_error);
+    for (int turn = 0; status != LW_STATUS_OK && is_passing && turn < LOCK_TURNS; turn++) {
+        if (turn > 0) {
+            (void)poll(NULL, 0, LOCK_PAUSE_MS);
+        }
+        status = try_start(broker, &is_passing, ret_error);
     }
     if (status != LW_STATUS_OK) {
         return status;

@@ -19,7 +19,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { TURNS = 50, PAUSE_MS = 20 };
+enum { TURNS = 50, PAUSE_MS = 20, SLICE_MS = 100 };
 
 static void
 init(struct lw_spool_client *client, const char *path)
@@ -27,6 +27,16 @@ init(struct lw_spool_client *client, const char *path)
     *client = (struct lw_spool_client){ .fd = -1, .path = path };
     lw_text_init(&client->in);
     lw_text_init(&client->out);
+}
+
+static enum lw_status
+gone(const struct lw_spool_client *client, struct lw_error *ret_error)
+{
+    (void)lw_error_set(ret_error, LW_STATUS_UNKNOWN, "E0520",
+                       "the process that has the spool \"%s\" ended or does not answer",
+                       client->path);
+    lw_error_help(ret_error, "publishing goes on by itself with the next owner");
+    return LW_STATUS_UNKNOWN;
 }
 
 enum lw_status
@@ -39,12 +49,31 @@ lw_spool_client_connect(struct lw_spool_client *client, const char *path, long p
         return LW_STATUS_OK;
     }
     int why = errno;
-    (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
-                       "process %ld has the spool \"%s\" and does not answer: %s", pid, path,
-                       strerrordesc_np(why));
+    if (pid > 0) {
+        (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
+                           "process %ld has the spool \"%s\" and does not answer: %s", pid,
+                           path, strerrordesc_np(why));
+    } else {
+        (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
+                           "no owner of the spool \"%s\" answers: %s", path,
+                           strerrordesc_np(why));
+    }
     lw_error_help(ret_error, "whoever owns a spool serves others through its socket; stop that "
                              "process, or use its user");
     return LW_STATUS_UNAVAILABLE;
+}
+
+enum lw_status
+lw_spool_client_reconnect(struct lw_spool_client *client, struct lw_error *ret_error)
+{
+    const _Atomic(uint64_t) *ends_at = client->ends_at;
+    if (ends_at && atomic_load(ends_at) <= lw_clock_monotonic_ns()) {
+        return gone(client, ret_error);
+    }
+    lw_spool_client_close(client);
+    enum lw_status status = lw_spool_client_connect(client, client->path, 0, ret_error);
+    client->ends_at = ends_at;
+    return status;
 }
 
 enum lw_status
@@ -53,6 +82,10 @@ lw_spool_client_open(struct lw_spool_client *client, const char *path,
                      struct lw_error *ret_error)
 {
     enum lw_status status = LW_STATUS_ALREADY;
+    init(client, path);
+    if (!is_made && !lw_spool_is_there(path)) {
+        return lw_spool_fault_path(path, ENOENT, ret_error); /* nor is a lock made for it */
+    }
     for (int turn = 0; turn < TURNS; turn++) {
         struct lw_spool_opening opening = { path, options, is_made, 0 };
         init(client, path);
@@ -84,43 +117,41 @@ lw_spool_client_close(struct lw_spool_client *client)
 
 /* -- Through the socket ---------------------------------------------------------------------------- */
 
-static enum lw_status
-gone(const struct lw_spool_client *client, struct lw_error *ret_error)
+/* False: it is too late. */
+static bool
+await(const struct lw_spool_client *client, short events, uint64_t deadline)
 {
-    return lw_error_set(ret_error, LW_STATUS_UNKNOWN, "E0520",
-                        "the process that has the spool \"%s\" ended or does not answer",
-                        client->path);
+    struct pollfd poll_fd = { .fd = client->fd, .events = events };
+    int count = 0;
+    while (count == 0) {
+        uint64_t now = lw_clock_monotonic_ns();
+        uint64_t ends_at = client->ends_at ? atomic_load(client->ends_at) : UINT64_MAX;
+        uint64_t end = ends_at < deadline ? ends_at : deadline;
+        if (now >= end) {
+            return false;
+        }
+        uint64_t left_ms = (end - now) / MS + 1;
+        count = poll(&poll_fd, 1, left_ms < SLICE_MS ? (int)left_ms : SLICE_MS);
+    }
+    return count > 0 || errno == EINTR;
 }
 
 static bool
-send_all(struct lw_spool_client *client)
+send_all(struct lw_spool_client *client, uint64_t deadline)
 {
     size_t sent = 0;
     while (sent < client->out.size) {
+        if (!await(client, POLLOUT, deadline)) {
+            return false;
+        }
         ssize_t count = send(client->fd, client->out.data + sent, client->out.size - sent,
-                             MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR) {
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
         sent += count > 0 ? (size_t)count : 0;
     }
     return true;
-}
-
-static bool
-await(struct lw_spool_client *client, uint64_t deadline)
-{
-    struct pollfd poll_fd = { .fd = client->fd, .events = POLLIN };
-    int timeout = -1;
-    if (deadline > 0) {
-        uint64_t now = lw_clock_monotonic_ns();
-        if (now >= deadline) {
-            return false;
-        }
-        timeout = (int)((deadline - now) / MS) + 1;
-    }
-    int count = poll(&poll_fd, 1, timeout);
-    return count > 0 || (count < 0 && errno == EINTR);
 }
 
 static bool
@@ -143,7 +174,7 @@ receive_all(struct lw_spool_client *client, uint64_t deadline)
     bool is_bad = false;
     lw_text_clear(&client->in);
     while (!is_whole(client, &is_bad) && !is_bad && !client->in.is_failed) {
-        if (!await(client, deadline)) {
+        if (!await(client, POLLIN, deadline)) {
             return false;
         }
         ssize_t got = recv(client->fd, buffer, sizeof buffer, MSG_DONTWAIT);
@@ -201,14 +232,14 @@ enum lw_status
 lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_error *ret_error)
 {
     uint64_t deadline = timeout_ms > 0 ? lw_clock_monotonic_ns() + (uint64_t)timeout_ms * MS
-                                       : 0;
+                                       : UINT64_MAX;
     lw_spool_end_frame(&client->out);
     if (client->out.is_failed) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a request");
     }
     if (client->store) {
         answer_here(client);
-    } else if (!send_all(client) || !receive_all(client, deadline)) {
+    } else if (!send_all(client, deadline) || !receive_all(client, deadline)) {
         return gone(client, ret_error);
     }
     if (client->in.is_failed) {

@@ -6,6 +6,8 @@
 #ifndef LW_BROKERS_SPOOL_CLIENT_H
 #define LW_BROKERS_SPOOL_CLIENT_H
 
+#include <stdatomic.h>
+
 #include "brokers/spool/request.h"
 
 struct lw_spool_client {
@@ -13,17 +15,21 @@ struct lw_spool_client {
     int fd;                       /* -1: none */
     const char *path;
     struct lw_text in;
-    struct lw_text out;            /* the request */
-    struct lw_spool_reader answer; /* behind status and text */
+    struct lw_text out;               /* the request */
+    struct lw_spool_reader answer;    /* behind status and text */
+    const _Atomic(uint64_t) *ends_at; /* no answer is awaited from then on, ns; NULL: always */
 };
 
 /* Locks the file or connects. NOT_FOUND: it is not there, and `is_made` does not say to make it. */
 enum lw_status lw_spool_client_open(struct lw_spool_client *client, const char *path,
                                     const struct lw_spool_options *options, bool is_made,
                                     struct lw_error *ret_error);
-/* Only connects, to the owner that is there. */
+/* Only connects, to the owner that is there; 0: its id is not known. */
 enum lw_status lw_spool_client_connect(struct lw_spool_client *client, const char *path,
                                        long pid, struct lw_error *ret_error);
+/* The same again, when the owner has ended. */
+enum lw_status
+lw_spool_client_reconnect(struct lw_spool_client *client, struct lw_error *ret_error);
 void lw_spool_client_close(struct lw_spool_client *client);
 /* Sends what stands in `out` and waits for the answer, at most so long (0: for ever). */
 enum lw_status

@@ -68,25 +68,37 @@ refuse(struct lw_spool_batch *batch, uint32_t first, uint32_t end, enum lw_statu
     }
 }
 
-void
-lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch)
+/* One frame: asked, or refused. */
+static void
+publish(struct lw_spool_client *client, struct lw_spool_batch *batch, uint32_t first,
+        uint32_t end, struct lw_error *ret_error)
+{
+    enum lw_status status = lw_spool_client_ask(client, 0, ret_error);
+    if (status == LW_STATUS_OK) {
+        read_statuses(client, batch, first, end);
+        return;
+    }
+    refuse(batch, first, end, status);
+    if (status == LW_STATUS_UNKNOWN) {
+        (void)close(client->fd);
+        client->fd = -1;
+    }
+}
+
+bool
+lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch,
+                        struct lw_error *ret_error)
 {
     uint32_t end = 0;
     for (uint32_t first = 0; first < batch->count; first = end) {
+        bool is_there = client->fd >= 0 ||
+                        lw_spool_client_reconnect(client, ret_error) == LW_STATUS_OK;
         end = fill(client, batch, first);
-        if (client->fd < 0) {
+        if (is_there) {
+            publish(client, batch, first, end, ret_error);
+        } else {
             refuse(batch, first, end, LW_STATUS_UNAVAILABLE);
-            continue;
-        }
-        enum lw_status status = lw_spool_client_ask(client, 0, NULL);
-        if (status == LW_STATUS_OK) {
-            read_statuses(client, batch, first, end);
-            continue;
-        }
-        refuse(batch, first, end, status);
-        if (status == LW_STATUS_UNKNOWN) {
-            (void)close(client->fd);
-            client->fd = -1;
         }
     }
+    return client->fd >= 0;
 }

@@ -7,8 +7,10 @@
 
 /*
  * Sends a batch and waits until the owner has committed it; every item gets its status. After the
- * owner's end all that was sent is UNKNOWN, all later UNAVAILABLE. Blocks; a thread of its own.
+ * owner's end all that was sent is UNKNOWN, and all later UNAVAILABLE until there is an owner again.
+ * False: there is none now, ret_error says so. Blocks; a thread of its own.
  */
-void lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch);
+bool lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch,
+                             struct lw_error *ret_error);
 
 #endif

@@ -11,12 +11,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define SUFFIX "-socket"
 
-enum { PATH_BYTES = 4096, CONNECTIONS = 16 };
+enum { PATH_BYTES = 4096, CONNECTIONS = 64, CONNECT_S = 5 };
 
 struct place {
     int folder; /* -1 none */
@@ -91,6 +92,12 @@ lw_spool_socket_connect(const char *path)
         return -1;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct timeval patience = {
+        .tv_sec = CONNECT_S
+    }; /* with an owner that has stopped */
+    if (fd >= 0) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    }
     const struct sockaddr *address = (const struct sockaddr *)(const void *)&place.address;
     if (fd >= 0 && connect(fd, address, sizeof place.address) != 0) {
         int why = errno;

@@ -9,9 +9,12 @@
  */
 #include "brokers/spool/worker.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -33,7 +36,8 @@ enum {
     TRIM_WORTH = 256,
     TRIM_SHARE = 1024,
     TRIM_IDLE_MS = 1000,
-    RETENTION_MS = 30000
+    RETENTION_MS = 30000,
+    CLOSING_MS = 3000
 };
 
 struct lw_spool_worker {
@@ -62,7 +66,8 @@ struct lw_spool_worker {
     uint64_t refused_at; /* the last refusal of publications */
     bool is_refusing;    /* and none was taken since */
     bool is_down;
-    bool is_unknown; /* the last failure was that of a commit */
+    bool is_unknown;           /* the last failure was that of a commit */
+    _Atomic(uint64_t) ends_at; /* CLOSE was posted: no answer of an owner is awaited longer */
 };
 
 /* -- Going back ---------------------------------------------------------------------------------- */
@@ -544,17 +549,19 @@ work_on_file(struct lw_spool_worker *worker)
     leave(worker);
 }
 
-/* Without the file: publications go to its owner, a command at a time. */
+/* Without the file: publications go to its owner, a command at a time; to the next, if it ends. */
 static void
 work_remotely(struct lw_spool_worker *worker)
 {
     struct lw_list *node;
+    struct lw_error error = { 0 };
     while (!worker->close) {
         sleep_until(worker, LW_NEVER);
         take(worker);
         while ((node = lw_list_pop(&worker->batches)) != NULL) {
             struct lw_spool_batch *batch = LW_CONTAINER(node, struct lw_spool_batch, link);
-            lw_spool_remote_publish(&worker->client, batch);
+            bool is_heard = lw_spool_remote_publish(&worker->client, batch, &error);
+            notify(worker, !is_heard, &error);
             give_back(worker, &LW_CONTAINER(batch, struct lw_spool_publishing, batch)->command);
         }
     }
@@ -613,9 +620,22 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     worker->trim_at = options->store && lw_spool_has_worn(options->store) ? 0 : LW_NEVER;
     worker->settle_at = LW_NEVER;
     worker->retry_ms = RETRY_MS;
+    atomic_init(&worker->ends_at, UINT64_MAX);
     lw_mailbox_init(&worker->mailbox, worker->wake_fd);
     lw_list_init(&worker->batches);
     lw_list_init(&worker->asking);
+}
+
+/* An owner whom nobody can reach works all the same. */
+static void
+serve(struct lw_spool_worker *worker, const char *path)
+{
+    worker->server = lw_spool_server_create(path);
+    if (!worker->server) {
+        lw_host_log(worker->host, LW_LOG_WARN, "spool.no_socket",
+                    "no other process can reach this spool", "path=%s error=%s", path,
+                    strerrordesc_np(errno));
+    }
 }
 
 enum lw_status
@@ -632,8 +652,9 @@ lw_spool_worker_create(const struct lw_spool_worker_options *options,
     if (!options->store) {
         status = lw_spool_client_connect(&worker->client, options->path, options->owner_pid,
                                          ret_error);
+        worker->client.ends_at = &worker->ends_at;
     } else if (options->is_serving) {
-        worker->server = lw_spool_server_create(options->path);
+        serve(worker, options->path);
     }
     if (status == LW_STATUS_OK && (worker->wake_fd < 0 || !start_thread(worker))) {
         status = lw_error_set(ret_error, LW_STATUS_SYSTEM, "E0523",
@@ -650,6 +671,9 @@ lw_spool_worker_create(const struct lw_spool_worker_options *options,
 void
 lw_spool_worker_post(struct lw_spool_worker *worker, struct lw_spool_command *command)
 {
+    if (command->kind == LW_SPOOL_COMMAND_CLOSE) {
+        atomic_store(&worker->ends_at, lw_clock_monotonic_ns() + CLOSING_MS * LW_MS);
+    }
     bool is_posted = lw_mailbox_post(&worker->mailbox, &command->mail);
     lw_assert(is_posted);
 }

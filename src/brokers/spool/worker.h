@@ -88,7 +88,7 @@ struct lw_spool_worker_options {
 enum lw_status
 lw_spool_worker_create(const struct lw_spool_worker_options *options,
                        struct lw_spool_worker **ret_worker, struct lw_error *ret_error);
-/* Any command but CLOSE; loop thread. */
+/* CLOSE is the last; an owner that does not answer is not waited for then. Loop thread. */
 void lw_spool_worker_post(struct lw_spool_worker *worker, struct lw_spool_command *command);
 /* After CLOSE came back: waits for the thread, which ends then; returns its transactions. */
 uint64_t lw_spool_worker_destroy(struct lw_spool_worker *worker);

@@ -7,6 +7,8 @@
 #include "tests/support/test.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 #include <unistd.h>
 
 #include "brokers/spool/broker.h"
+#include "brokers/spool/lock.h"
+#include "brokers/spool/socket.h"
 #include "tests/brokers/spool/fixture.h"
 
 static void
@@ -340,16 +344,119 @@ publishing_without_the_file_goes_through_its_owner(void **state)
 }
 
 static void
-without_its_owner_a_guest_is_refused(void **state)
+a_guest_is_refused_without_an_owner_and_goes_on_with_the_next(void **state)
 {
     struct spool *spool = *state;
     struct client *owner = spool_open(spool, "orders");
     struct client *guest = spool_open(spool, NULL);
     spool_close(spool, owner);
-    client_publish(guest, "orders", "key", "value");
-    spool_await_receipts(spool, guest, 1);
-    assert_int_not_equal(guest->sent[0].status, LW_STATUS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        client_publish(guest, "orders", "key", "value");
+        spool_await_receipts(spool, guest, i + 1);
+        assert_int_not_equal(guest->sent[i].status, LW_STATUS_OK);
+    }
+    spool_pump(spool, 20);
+    client_events(guest);
+    assert_false(guest->is_up);
+    assert_string_equal(guest->last_error.code, "E0520");
+    owner = spool_open(spool, "orders");
+    publish_until_confirmed(spool, guest, "value");
+    spool_pump(spool, 20);
+    client_events(guest);
+    assert_true(guest->is_up);
+    spool_receive(spool, owner, 1);
     spool_close(spool, guest);
+    spool_close(spool, owner);
+}
+
+/* Somebody has the file and does not answer, as a process that was stopped. */
+static void
+a_guest_of_an_owner_that_does_not_answer_can_be_closed(void **state)
+{
+    struct spool *spool = *state;
+    struct lw_spool_lock lock;
+    struct lw_error error = { 0 };
+    assert_int_equal(lw_spool_lock_take(&lock, spool->path, NULL, &error), LW_STATUS_OK);
+    int fd = lw_spool_socket_listen(spool->path);
+    assert_true(fd >= 0);
+    struct client *guest = spool_open(spool, NULL);
+    client_publish(guest, "orders", "key", "value");
+    spool_pump(spool, 50);
+    spool_close(spool, guest);
+    close(fd);
+    lw_spool_lock_release(&lock);
+}
+
+/* Has the file for a moment without serving anybody, as one that begins or ends. */
+static pid_t
+own_for_a_moment(const struct spool *spool)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct lw_spool_lock lock;
+        if (lw_spool_lock_take(&lock, spool->path, NULL, NULL) != LW_STATUS_OK ||
+            write(ends[1], "!", 1) != 1) {
+            _exit(1);
+        }
+        poll(NULL, 0, 100);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    return child;
+}
+
+static void
+a_start_waits_for_somebody_who_is_just_going(void **state)
+{
+    struct spool *spool = *state;
+    for (int i = 0; i < 2; i++) {
+        pid_t child = own_for_a_moment(spool);
+        struct client *client = spool_open(spool, i == 0 ? NULL : "orders");
+        spool_publish(spool, client, "orders", "key", i, 1);
+        spool_close(spool, client);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+    }
+}
+
+static void
+a_file_that_another_program_reads_is_said_so(void **state)
+{
+    struct spool *spool = *state;
+    sqlite3 *db = NULL;
+    fill(spool);
+    assert_int_equal(sqlite3_open(spool->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM message", NULL, NULL, NULL),
+                     SQLITE_OK);
+    expect_refused(spool, "E0520", "open in another program");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    struct client *client = spool_open(spool, "orders");
+    spool_receive(spool, client, 3);
+    spool_close(spool, client);
+}
+
+/* SQLite has names that mean no file. */
+static void
+any_name_is_a_file(void **state)
+{
+    static const char *const names[] = { ":memory:", "file:a?mode=memory", "a b%20c'\"#\n.db" };
+    struct spool *spool = *state;
+    int before = open(".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(chdir(spool->folder), 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(spool->url, sizeof spool->url, "spool:%s", names[i]);
+        fill(spool);
+        assert_int_equal(access(names[i], F_OK), 0);
+        struct client *client = spool_open(spool, "orders");
+        spool_receive(spool, client, 3);
+        spool_close(spool, client);
+    }
+    assert_int_equal(fchdir(before), 0);
+    close(before);
 }
 
 int
@@ -370,7 +477,11 @@ main(void)
         TEST(a_full_file_with_many_delayed_messages_gets_room),
         TEST(a_full_file_can_be_opened_after_a_crash),
         TEST(publishing_without_the_file_goes_through_its_owner),
-        TEST(without_its_owner_a_guest_is_refused),
+        TEST(a_guest_is_refused_without_an_owner_and_goes_on_with_the_next),
+        TEST(a_guest_of_an_owner_that_does_not_answer_can_be_closed),
+        TEST(a_start_waits_for_somebody_who_is_just_going),
+        TEST(a_file_that_another_program_reads_is_said_so),
+        TEST(any_name_is_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
