@@ -63,6 +63,21 @@ sed 's/keep: 1h/partitions: 3/; s/shop\.db/wide.db/' shop.yaml >wide.yaml
 expect 0 "created" "" -- topics create --all wide.yaml
 [ "$("$LANEWAY" topics plan --json wide.yaml | grep -o '"found":3' | wc -l)" -ge 3 ] || fail "not three partitions"
 
+# Several at once, of whom the first to come serves the others, and a look that goes on meanwhile.
+"$LANEWAY" peek -b spool:shop.db done &
+looking=$!
+senders=
+for i in 1 2 3 4 5 6; do
+    seq 20 | "$LANEWAY" send -q -b spool:shop.db many &
+    senders="$senders $!"
+done
+for sender in $senders; do
+    wait "$sender" || fail "one of several senders"
+done
+kill $looking
+wait $looking 2>/dev/null
+peeked many 120
+
 # With one.
 start
 expect 69 "" "is in use by process $pid" -- run -c shop.yaml

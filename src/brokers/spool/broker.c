@@ -225,6 +225,7 @@ try_start(struct lw_spool_broker *broker, bool *ret_is_passing, struct lw_error 
 {
     struct lw_spool_worker_options options = { .host = broker->base.host,
                                                .path = broker->path,
+                                               .file_options = &broker->options,
                                                .is_serving = true,
                                                .on_notice = on_notice,
                                                .user = broker };

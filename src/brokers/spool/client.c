@@ -39,6 +39,17 @@ gone(const struct lw_spool_client *client, struct lw_error *ret_error)
     return LW_STATUS_UNKNOWN;
 }
 
+/* Half a request is none; and a connection is reset when the end left something unread. */
+static enum lw_status
+refused(const struct lw_spool_client *client, struct lw_error *ret_error)
+{
+    (void)gone(client, ret_error);
+    if (ret_error) {
+        ret_error->status = LW_STATUS_UNAVAILABLE;
+    }
+    return LW_STATUS_UNAVAILABLE;
+}
+
 enum lw_status
 lw_spool_client_connect(struct lw_spool_client *client, const char *path, long pid,
                         struct lw_error *ret_error)
@@ -172,6 +183,7 @@ receive_all(struct lw_spool_client *client, uint64_t deadline)
 {
     char buffer[65536];
     bool is_bad = false;
+    client->is_refused = false;
     lw_text_clear(&client->in);
     while (!is_whole(client, &is_bad) && !is_bad && !client->in.is_failed) {
         if (!await(client, POLLIN, deadline)) {
@@ -179,6 +191,7 @@ receive_all(struct lw_spool_client *client, uint64_t deadline)
         }
         ssize_t got = recv(client->fd, buffer, sizeof buffer, MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+            client->is_refused = got < 0 && errno == ECONNRESET && client->in.size == 0;
             return false;
         }
         if (got > 0) {
@@ -239,8 +252,10 @@ lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_er
     }
     if (client->store) {
         answer_here(client);
-    } else if (!send_all(client, deadline) || !receive_all(client, deadline)) {
-        return gone(client, ret_error);
+    } else if (!send_all(client, deadline)) {
+        return refused(client, ret_error);
+    } else if (!receive_all(client, deadline)) {
+        return client->is_refused ? refused(client, ret_error) : gone(client, ret_error);
     }
     if (client->in.is_failed) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for an answer");

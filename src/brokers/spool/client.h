@@ -15,8 +15,9 @@ struct lw_spool_client {
     int fd;                       /* -1: none */
     const char *path;
     struct lw_text in;
-    struct lw_text out;               /* the request */
-    struct lw_spool_reader answer;    /* behind status and text */
+    struct lw_text out;            /* the request */
+    struct lw_spool_reader answer; /* behind status and text */
+    bool is_refused;               /* the owner ended without having read the whole request */
     const _Atomic(uint64_t) *ends_at; /* no answer is awaited from then on, ns; NULL: always */
 };
 
@@ -31,7 +32,10 @@ enum lw_status lw_spool_client_connect(struct lw_spool_client *client, const cha
 enum lw_status
 lw_spool_client_reconnect(struct lw_spool_client *client, struct lw_error *ret_error);
 void lw_spool_client_close(struct lw_spool_client *client);
-/* Sends what stands in `out` and waits for the answer, at most so long (0: for ever). */
+/*
+ * Sends what stands in `out` and waits for the answer, at most so long (0: for ever). UNAVAILABLE: the
+ * owner has ended and did not take it; UNKNOWN: it may have.
+ */
 enum lw_status
 lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_error *ret_error);
 

@@ -15,7 +15,7 @@
 #include "brokers/spool/client.h"
 #include "brokers/spool/spool.h"
 
-enum { LOOK_COUNT = 256, PATIENCE_MS = 1000, LOOK_AGAIN_MS = 500 };
+enum { LOOK_COUNT = 256, PATIENCE_MS = 1000, LOOK_AGAIN_MS = 500, TURNS_MAX = 2 };
 
 struct peeker {
     const struct lw_peek *peek;
@@ -75,6 +75,19 @@ show(struct peeker *peeker, int32_t partition)
            peeker->peek->on_message(&message, peeker->peek->user);
 }
 
+/* The owner has ended: on with the next one, or with the file. */
+static bool
+comes_back(struct peeker *peeker, enum lw_status status, int turn)
+{
+    bool is_lost = status == LW_STATUS_UNKNOWN || status == LW_STATUS_UNAVAILABLE;
+    if (!is_lost || peeker->client.store || turn >= TURNS_MAX) {
+        return false;
+    }
+    lw_spool_client_close(&peeker->client);
+    return lw_spool_client_open(&peeker->client, peeker->broker->path, &peeker->broker->options,
+                                false, peeker->error) == LW_STATUS_OK;
+}
+
 /* Looks once; *ret_is_dry: the end was reached. */
 static enum lw_status
 look(struct peeker *peeker, int32_t partition, uint32_t patience_ms, bool *ret_is_dry)
@@ -85,10 +98,13 @@ look(struct peeker *peeker, int32_t partition, uint32_t patience_ms, bool *ret_i
                                     .offset = peeker->offsets[partition],
                                     .count_max = LOOK_COUNT,
                                     .patience_ms = patience_ms };
-    lw_spool_begin_request(&client->out, LW_SPOOL_LOOK);
-    lw_spool_put_look(&client->out, &wanted);
-    enum lw_status status = lw_spool_client_ask(client, (int)peeker->peek->timeout_ms,
-                                                peeker->error);
+    enum lw_status status = LW_STATUS_OK;
+    int turn = 0;
+    do {
+        lw_spool_begin_request(&client->out, LW_SPOOL_LOOK);
+        lw_spool_put_look(&client->out, &wanted);
+        status = lw_spool_client_ask(client, (int)peeker->peek->timeout_ms, peeker->error);
+    } while (comes_back(peeker, status, turn++));
     if (status != LW_STATUS_OK) {
         return status;
     }
@@ -173,9 +189,13 @@ find_topic(struct peeker *peeker)
     const struct lw_peek *peek = peeker->peek;
     struct lw_topic_info info = { .name = peek->topic };
     struct lw_spool_client *client = &peeker->client;
-    lw_spool_begin_request(&client->out, LW_SPOOL_TOPICS);
-    lw_spool_put_topics(&client->out, &info, 1, false);
-    enum lw_status status = lw_spool_client_ask(client, (int)peek->timeout_ms, peeker->error);
+    enum lw_status status = LW_STATUS_OK;
+    int turn = 0;
+    do {
+        lw_spool_begin_request(&client->out, LW_SPOOL_TOPICS);
+        lw_spool_put_topics(&client->out, &info, 1, false);
+        status = lw_spool_client_ask(client, (int)peek->timeout_ms, peeker->error);
+    } while (comes_back(peeker, status, turn++));
     if (status != LW_STATUS_OK) {
         return status;
     }

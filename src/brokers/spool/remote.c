@@ -68,34 +68,36 @@ refuse(struct lw_spool_batch *batch, uint32_t first, uint32_t end, enum lw_statu
     }
 }
 
-/* One frame: asked, or refused. */
-static void
+/* One frame: asked, or refused. False: nothing of it was taken. */
+static bool
 publish(struct lw_spool_client *client, struct lw_spool_batch *batch, uint32_t first,
         uint32_t end, struct lw_error *ret_error)
 {
     enum lw_status status = lw_spool_client_ask(client, 0, ret_error);
     if (status == LW_STATUS_OK) {
         read_statuses(client, batch, first, end);
-        return;
+        return true;
     }
     refuse(batch, first, end, status);
-    if (status == LW_STATUS_UNKNOWN) {
+    if (status == LW_STATUS_UNKNOWN || status == LW_STATUS_UNAVAILABLE) {
         (void)close(client->fd);
         client->fd = -1;
     }
+    return status == LW_STATUS_UNKNOWN;
 }
 
 bool
 lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch,
-                        struct lw_error *ret_error)
+                        bool *ret_is_taken, struct lw_error *ret_error)
 {
     uint32_t end = 0;
+    *ret_is_taken = false;
     for (uint32_t first = 0; first < batch->count; first = end) {
         bool is_there = client->fd >= 0 ||
                         lw_spool_client_reconnect(client, ret_error) == LW_STATUS_OK;
         end = fill(client, batch, first);
         if (is_there) {
-            publish(client, batch, first, end, ret_error);
+            *ret_is_taken = publish(client, batch, first, end, ret_error) || *ret_is_taken;
         } else {
             refuse(batch, first, end, LW_STATUS_UNAVAILABLE);
         }

@@ -6,11 +6,12 @@
 #include "brokers/spool/client.h"
 
 /*
- * Sends a batch and waits until the owner has committed it; every item gets its status. After the
- * owner's end all that was sent is UNKNOWN, and all later UNAVAILABLE until there is an owner again.
- * False: there is none now, ret_error says so. Blocks; a thread of its own.
+ * Sends a batch and waits until the owner has committed it; every item gets its status. What an owner
+ * had taken that ended is UNKNOWN, the rest UNAVAILABLE until there is an owner again. False: there
+ * is none now, ret_error says so; *ret_is_taken: one may have something of it. Blocks; a thread of
+ * its own.
  */
 bool lw_spool_remote_publish(struct lw_spool_client *client, struct lw_spool_batch *batch,
-                             struct lw_error *ret_error);
+                             bool *ret_is_taken, struct lw_error *ret_error);
 
 #endif

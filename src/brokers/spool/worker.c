@@ -37,7 +37,9 @@ enum {
     TRIM_SHARE = 1024,
     TRIM_IDLE_MS = 1000,
     RETENTION_MS = 30000,
-    CLOSING_MS = 3000
+    CLOSING_MS = 3000,
+    REACH_TURNS = 50,
+    REACH_PAUSE_MS = 25 /* more than whoever starts pauses, or it would not get the file */
 };
 
 struct lw_spool_worker {
@@ -47,6 +49,8 @@ struct lw_spool_worker {
     struct lw_host *host; /* for posting only */
     struct lw_spool_store *store;
     struct lw_spool_client client; /* without a store */
+    const char *path;
+    const struct lw_spool_options *file_options;
     struct lw_spool_server *server;
     void (*on_notice)(struct lw_letter *letter);
     void *user;
@@ -549,20 +553,65 @@ work_on_file(struct lw_spool_worker *worker)
     leave(worker);
 }
 
-/* Without the file: publications go to its owner, a command at a time; to the next, if it ends. */
+/* Nobody has the file: it is ours for one transaction. ALREADY: somebody has it after all. */
+static enum lw_status
+own_for_a_moment(struct lw_spool_worker *worker, struct lw_spool_batch *batch,
+                 struct lw_error *ret_error)
+{
+    struct lw_spool_opening opening = { worker->path, worker->file_options, true, 0 };
+    enum lw_status status = lw_spool_store_open(&opening, &worker->store, ret_error);
+    if (status != LW_STATUS_OK) {
+        return status;
+    }
+    worker->store->has_retention = false; /* whoever reads it looks after that */
+    lw_list_push(&worker->batches, &batch->link);
+    refresh(worker);
+    write_turn(worker);
+    lw_spool_store_close(worker->store);
+    worker->store = NULL;
+    worker->trim_at = LW_NEVER;
+    (void)poll(NULL, 0, REACH_PAUSE_MS);
+    return LW_STATUS_OK;
+}
+
+static void
+publish_remotely(struct lw_spool_worker *worker, struct lw_spool_batch *batch)
+{
+    struct lw_error error = { 0 };
+    bool is_taken = false;
+    bool is_heard = false;
+    enum lw_status status = LW_STATUS_ALREADY;
+    for (int turn = 0; status == LW_STATUS_ALREADY && turn < REACH_TURNS; turn++) {
+        if (turn > 0) {
+            (void)poll(NULL, 0, REACH_PAUSE_MS);
+        }
+        is_heard = lw_spool_remote_publish(&worker->client, batch, &is_taken, &error);
+        if (is_taken || atomic_load(&worker->ends_at) <= lw_clock_monotonic_ns()) {
+            break;
+        }
+        status = own_for_a_moment(worker, batch, &error);
+    }
+    if (status != LW_STATUS_OK) {
+        notify(worker, !is_heard, &error);
+        give_back(worker, &LW_CONTAINER(batch, struct lw_spool_publishing, batch)->command);
+    }
+}
+
+/* Without the file: publications go to whoever has it, a command at a time. */
 static void
 work_remotely(struct lw_spool_worker *worker)
 {
     struct lw_list *node;
-    struct lw_error error = { 0 };
+    struct lw_list batches;
+    lw_list_init(&batches);
     while (!worker->close) {
         sleep_until(worker, LW_NEVER);
         take(worker);
         while ((node = lw_list_pop(&worker->batches)) != NULL) {
-            struct lw_spool_batch *batch = LW_CONTAINER(node, struct lw_spool_batch, link);
-            bool is_heard = lw_spool_remote_publish(&worker->client, batch, &error);
-            notify(worker, !is_heard, &error);
-            give_back(worker, &LW_CONTAINER(batch, struct lw_spool_publishing, batch)->command);
+            lw_list_push(&batches, node);
+        }
+        while ((node = lw_list_pop(&batches)) != NULL) {
+            publish_remotely(worker, LW_CONTAINER(node, struct lw_spool_batch, link));
         }
     }
 }
@@ -614,6 +663,8 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     worker->on_notice = options->on_notice;
     worker->user = options->user;
     worker->store = options->store;
+    worker->path = options->path;
+    worker->file_options = options->file_options;
     worker->client.fd = -1;
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     worker->lazy_at = LW_NEVER;

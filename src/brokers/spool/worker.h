@@ -78,7 +78,8 @@ struct lw_spool_worker;
 struct lw_spool_worker_options {
     struct lw_host *host;
     struct lw_spool_store *store; /* taken; NULL: through the owner's socket */
-    const char *path;
+    const char *path;             /* lives as long as the worker */
+    const struct lw_spool_options *file_options;
     long owner_pid;
     bool is_serving; /* others may come through the socket */
     void (*on_notice)(struct lw_letter *letter);
