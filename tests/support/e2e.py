@@ -14,7 +14,7 @@ import time
 import e2e_base
 from e2e_base import (  # noqa: F401
     BROKER, LANEWAY, PATIENCE_S, ROOT, SUPPORT, Failure, Service, call_broker, check, check_equal,
-    end_services, handler, laneway, settled_of, show_logs, test, unique, wait_for,
+    end_services, handler, laneway, plugin_handler, settled_of, show_logs, test, unique, wait_for,
 )
 
 e2e_base.go_on_with("confluent_kafka", "kafka", "python")

@@ -28,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SUPPORT = ROOT / "tests/support"
 LANEWAY = os.environ.get("LANEWAY", str(ROOT / "build/bin/laneway"))
 BROKER = str(ROOT / "tools/broker")
+PLUGIN = pathlib.Path(LANEWAY).resolve().parent.parent / "tests/plugins/e2e.so"
 
 gc.disable()  # judges hold hundreds of thousands of records; to walk them again costs seconds
 PR_SET_PDEATHSIG = 1
@@ -244,6 +245,21 @@ def handler(rules=(), work_ms=0, log=None, workers=2, window=1, program=None, **
     program = program or [sys.executable, str(SUPPORT / "e2e_handler.py")]
     return {"program": program, "protocol": "lines", "workers": workers, "window": window,
             "env": env, **options}
+
+
+def plugin_handler(rules=(), work_ms=0, log=None, workers=2, window=None, **options):
+    """The same in C (tests/plugins/e2e.c), in worker processes of the service."""
+    check(PLUGIN.exists(), f"{PLUGIN} is not built")
+    told = {"work_ms": str(work_ms)}
+    if rules:
+        told["rules"] = ";".join(f"{modulus} {remainder} {','.join(results)}"
+                                 for modulus, remainder, results in rules)
+    if log is not None:
+        told["log"] = str(log)
+    if window is not None:
+        options["window"] = window
+    return {"plugin": str(PLUGIN), "engine": "processes", "workers": workers, "options": told,
+            **options}
 
 
 # --- tests ----------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ def final_of(number):
 
 
 class Job:
+    make_handler = staticmethod(e2e.handler)
+
     def __init__(self, folder, count, keys=500, partitions=8, seed=1, name="job"):
         self.folder, self.count, self.seed = folder, count, seed
         stem = e2e.unique(name)
@@ -48,16 +50,23 @@ class Job:
         self.headers = ["--header", f"traceparent={TRACE}", "--header",
                         "content-type=application/json", "--header", "twice=1", "--header",
                         "twice=2"]
-        admin("produce", ",".join(self.topics), count, "--keys", keys, "--seed", seed,
-              *self.headers)
-        self.total = count * len(self.topics)
+        self.keys, self.total = keys, 0
+        self.produce(count)
+
+    def produce(self, count):
+        """So many further messages for each topic."""
+        first = self.total // len(self.topics)
+        admin("produce", ",".join(self.topics), count, "--keys", self.keys, "--seed",
+              self.seed + first, "--first", first, *self.headers)
+        self.total += count * len(self.topics)
 
     def config(self, work_ms=0, workers=2, window=4, concurrency=8, properties=None, **pipeline):
         retry = {"in_place": True, "max_attempts": MAX_ATTEMPTS,
                  "backoff": {"initial": "20ms", "multiplier": 2, "max": "100ms", "jitter": "5ms"}}
-        handler = e2e.handler(RULES, work_ms, self.log, workers, window)
+        handler = self.make_handler(RULES, work_ms, self.log, workers, window)
+        pipeline = {"ordering": "key", **pipeline}
         return e2e.config(self.group, list(self.priorities.items()), handler, concurrency,
-                          properties, ordering="key", retry=retry, on_error="retry",
+                          properties, retry=retry, on_error="retry",
                           reply={"topic": self.reply}, **pipeline)
 
     def start(self, arguments=(), **options):

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import e2e_base  # noqa: E402
 from e2e_base import (  # noqa: E402, F401
     BROKER, LANEWAY, PATIENCE_S, ROOT, SUPPORT, Failure, Service, call_broker, check, check_equal,
-    end_services, handler, laneway, settled_of, show_logs, test, unique, wait_for,
+    end_services, handler, laneway, plugin_handler, settled_of, show_logs, test, unique, wait_for,
 )
 
 e2e_base.go_on_with("pulsar", "pulsar", "python")

@@ -64,6 +64,8 @@ def read_runs(folder):
 
 
 class Job:
+    make_handler = staticmethod(e2e.handler)
+
     def __init__(self, folder, count, keys=500, partitions=2, seed=1, name="job"):
         self.folder, self.count, self.seed = folder, count, seed
         self.stem = e2e.unique(name)
@@ -87,7 +89,7 @@ class Job:
 
     def config(self, work_ms=0, workers=2, window=4, concurrency=8, properties=None, **pipeline):
         retry = {"topic": self.retry, "max_retries": MAX_RETRIES, "backoff": {"initial": "1s"}}
-        handler = e2e.handler(RULES, work_ms, self.log, workers, window)
+        handler = self.make_handler(RULES, work_ms, self.log, workers, window)
         return e2e.config(self.subscription, self.priorities, handler, "shared", concurrency,
                           properties, retry=retry, dead_letter={"topic": self.dead},
                           reply={"topic": self.reply}, **pipeline)
