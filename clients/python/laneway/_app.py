@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union, overload
 
 from . import _run
 from ._codec import Fields, ProtocolError
-from ._session import PROTOCOL, Handler, Input, Session, take_descriptors
+from ._session import CODECS, PROTOCOL, Handler, Input, Session, take_descriptors
 from ._writer import Writer
 
 EX_USAGE, EX_PROTOCOL, EX_CONFIG = 64, 76, 78
@@ -71,9 +72,11 @@ class App:
             is_async = _is_async(function)
             if is_async and threads:
                 raise ValueError("an async handler runs on no threads")
+            if threads < 0:
+                raise ValueError(f"{threads} threads are none")
             self.handlers[name] = Handler(name, function, is_async, batch,
                                           -1 if threads is True else int(threads),
-                                          _tuple(retry_on), _tuple(dead_on))
+                                          _exceptions(retry_on), _exceptions(dead_on))
             return function
 
         return register
@@ -103,6 +106,7 @@ class App:
             if sys.stdin is not None and sys.stdin.isatty():
                 raise _Refused(EX_USAGE, "this is a handler: `laneway run` starts it and writes to "
                                          "its standard input")
+            _check_protocol()
             self._converse()
         except _Refused as why:
             status, text = why.args
@@ -144,6 +148,7 @@ class App:
                                                                lambda: ready(True)))
             return
         count = window if handler.threads < 0 else min(handler.threads, window)
+        _run.check_hooks([*self.start_hooks, *self.stop_hooks])
         _run.run_hooks(self.start_hooks)
         ready(handler.threads != 0 and count >= window)
         if handler.threads:
@@ -186,6 +191,14 @@ class LogHandler(logging.Handler):
             self.handleError(record)
 
 
+def _check_protocol() -> None:
+    """Under `once` there is no conversation: the status must say that no message is to blame."""
+    name = os.environ.get("LANEWAY_PROTOCOL") or "lines"
+    if name not in CODECS:
+        raise _Refused(EX_CONFIG, f"this client speaks {' and '.join(CODECS)}, not {name}: say "
+                                  "`protocol: lines` in the configuration of the handler")
+
+
 def _greet(source: Input) -> Tuple[Dict[str, Any], List[Fields]]:
     """Reads the hello; (its fields, what came with it)."""
     requests: Optional[List[Fields]] = []
@@ -207,5 +220,10 @@ def _is_async(function: Any) -> bool:
             or inspect.iscoroutinefunction(getattr(function, "__call__", None)))
 
 
-def _tuple(exceptions: Exceptions) -> Tuple[Type[BaseException], ...]:
-    return exceptions if isinstance(exceptions, tuple) else (exceptions,)
+def _exceptions(given: Exceptions) -> Tuple[Type[BaseException], ...]:
+    """Checked here: at the first exception of a handler it would be too late."""
+    classes = given if isinstance(given, tuple) else (given,)
+    for each in classes:
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise TypeError(f"{each!r} is no class of exceptions")
+    return classes

@@ -216,10 +216,12 @@ class Frames:
     @staticmethod
     def _read_header(header: bytes) -> Fields:
         try:
-            fields: Fields = _read(header.decode())[0]
-            return fields
+            fields: Fields = _read(header.decode().lstrip())[0]
         except ValueError as why:
             raise ProtocolError(f"the header of a frame is wrong: {why}") from why
+        if not isinstance(fields, dict):
+            raise ProtocolError("the header of a frame is no JSON object")
+        return fields
 
     @staticmethod
     def say(header: Fields) -> bytes:

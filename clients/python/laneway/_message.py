@@ -113,12 +113,10 @@ class Message:
 
     def json(self) -> Any:
         """The payload read as JSON. ValueError if it is none, also for a null."""
-        value = self._fields.get("value")
-        if value is None:
-            value = self.value
-        if value is None:
+        text = _text(self._fields, "value")
+        if text is None:
             raise ValueError("the message has no payload")
-        return json.loads(value)
+        return json.loads(text)
 
     @property
     def key(self) -> Optional[bytes]:

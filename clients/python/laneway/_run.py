@@ -17,7 +17,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
-from ._codec import Fields, ProtocolError
+from ._codec import Fields
 from ._session import Input, Session
 from ._writer import Guard
 
@@ -107,15 +107,16 @@ class Asynchronous:
         self._tasks: Dict[int, "asyncio.Task[None]"] = {}
         self._has_flush = False
         self._loop: asyncio.AbstractEventLoop
-        self._ended: "asyncio.Future[None]"
+        self._ended: Optional["asyncio.Future[None]"] = None  # the input is
+        self._idle: Optional["asyncio.Future[None]"] = None  # all is answered
 
     async def run(self, requests: List[Fields], app: App, ready: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ended = self._loop.create_future()
         await app.call_hooks(app.start_hooks)
         ready()
+        self._ended = self._loop.create_future()
         self._start(requests)
-        await self._read_all()
+        await self._read_all(self._ended)
         await self._finish()
         await app.call_hooks(app.stop_hooks)
 
@@ -127,29 +128,32 @@ class Asynchronous:
 
     async def _finish(self) -> None:
         while self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
+            self._idle = self._loop.create_future()
+            await self._idle
         self._flush()
 
-    async def _read_all(self) -> None:
+    async def _read_all(self, ended: "asyncio.Future[None]") -> None:
         if not stat.S_ISREG(os.fstat(self._source.fd).st_mode):
-            self._loop.add_reader(self._source.fd, self._on_readable)
-            await self._ended
+            self._loop.add_reader(self._source.fd, self._on_readable, ended)
+            await ended
             return
-        while not self._ended.done():  # a file, by hand: always readable, and not to be watched
-            self._on_readable()
+        while not ended.done():  # a file, by hand: always readable, and not to be watched
+            self._on_readable(ended)
             await asyncio.sleep(0)
-        await self._ended
+        await ended
 
-    def _on_readable(self) -> None:
+    def _on_readable(self, ended: "asyncio.Future[None]") -> None:
+        if ended.done():  # the program is about to end
+            return
         try:
             requests = self._source.read()
-        except (OSError, ProtocolError) as why:
+        except Exception as why:
             self._loop.remove_reader(self._source.fd)
-            self._ended.set_exception(why)
+            ended.set_exception(why)
             return
         if requests is None:
             self._loop.remove_reader(self._source.fd)
-            self._ended.set_result(None)
+            ended.set_result(None)
         else:
             self._start(requests)
 
@@ -159,8 +163,21 @@ class Asynchronous:
             self._tasks[fields["id"]] = create_task(self._one(fields))
 
     async def _one(self, fields: Fields) -> None:
-        answer = await self._run(fields)
-        del self._tasks[fields["id"]]
+        try:
+            answer = await self._run(fields)
+            if not self._is_interrupted():
+                self._say(answer)
+        finally:
+            del self._tasks[fields["id"]]
+            if not self._tasks and self._idle and not self._idle.done():
+                self._idle.set_result(None)
+
+    def _is_interrupted(self) -> bool:
+        """By sys.exit() in another handler, or a signal: whoever is cancelled by that has done
+        nothing wrong, so nothing is said of his message, and it runs again elsewhere."""
+        return any(future is not None and future.cancelled() for future in (self._ended, self._idle))
+
+    def _say(self, answer: bytes) -> None:
         self._writer.queue.append(answer)
         if not self._has_flush:
             self._has_flush = True
@@ -171,9 +188,13 @@ class Asynchronous:
         self._writer.flush()
 
 
-def run_hooks(hooks: List[Callable[[], Any]]) -> None:
-    """For handlers that are not asynchronous."""
+def check_hooks(hooks: List[Callable[[], Any]]) -> None:
+    """For handlers that are not asynchronous: before any message comes."""
     for hook in hooks:
         if inspect.iscoroutinefunction(hook):
             raise TypeError(f"{hook.__name__} is asynchronous, but the handler is not")
+
+
+def run_hooks(hooks: List[Callable[[], Any]]) -> None:
+    for hook in hooks:
         hook()

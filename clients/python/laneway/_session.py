@@ -7,6 +7,7 @@ so that neither a print nor a child process can disturb the conversation.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import traceback
@@ -20,7 +21,11 @@ from ._writer import Writer
 PROTOCOL = 1
 READ_BYTES = 65536
 REASON_CHARACTERS_MAX = 512
+CODECS: Dict[str, Callable[[], Codec]] = {"lines": Lines, "frames": Frames}
 _LEVELS = ("error", "warn", "info", "debug", "trace")
+# What ends the program. Whatever else a handler raises is an error of its message: one that is no
+# Exception must neither end the program nor leave the message without an answer.
+_ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 class Handler(NamedTuple):
@@ -51,33 +56,42 @@ class Session:
         message = Message(fields, self)
         try:
             reply = self.handler.function(message)
-            if message.outputs is None:
-                if reply is None:
-                    return self._ok(fields["id"])
-                if type(reply) is str:
-                    return self._ok_text(fields["id"], reply)
-            answer = self.judge(message, reply)
-        except Exception as why:
-            answer = self.blame(why)
+        except _ENDS:
+            raise
+        except BaseException as why:
+            reply = self.blame(why)
         finally:
             message.is_answered = True
-        return self.encode(fields["id"], answer)
+        return self._encode_reply(fields["id"], message, reply)
 
     async def run_async(self, fields: Fields) -> bytes:
         message = Message(fields, self)
         try:
             reply = await self.handler.function(message)
-            if reply is None and message.outputs is None:
-                return self._ok(fields["id"])
-            answer = self.judge(message, reply)
-        except (Exception, asyncio.CancelledError) as why:  # the task is ours: it ends here
-            answer = self.blame(why)
+        except _ENDS:
+            raise
+        except BaseException as why:  # also when it is cancelled: the task is ours and ends here
+            reply = self.blame(why)
         finally:
             message.is_answered = True
-        return self.encode(fields["id"], answer)
+        return self._encode_reply(fields["id"], message, reply)
+
+    def _encode_reply(self, number: int, message: Message, reply: Any) -> bytes:
+        """What cannot be encoded is an error of its message."""
+        try:
+            if message.outputs is None:
+                if reply is None:
+                    return self._ok(number)
+                if type(reply) is str:
+                    return self._ok_text(number, reply)
+            return self.codec.answer(number, self.judge(message, reply))
+        except Exception as why:
+            return self.codec.answer(number, self.fault(why))
 
     def judge(self, message: Message, reply: Any) -> Answer:
         """What a handler's return value means."""
+        if isinstance(reply, Answer):
+            return reply
         if isinstance(reply, Verdict):
             return self.blame(reply)
         answer = Answer()
@@ -88,54 +102,66 @@ class Session:
         return answer
 
     def blame(self, why: BaseException) -> Answer:
-        """What an exception means."""
+        """What an exception of a handler means."""
         handler = self.handler
         if isinstance(why, Verdict):
-            answer = Answer(why.result, why.reason)
+            answer = Answer(why.result, _reason(why.reason))
             answer.delay = why.delay
             answer.code = why.code
-        else:
-            text = "".join(traceback.format_exception_only(type(why), why)).strip()
-            is_dead, is_retry = isinstance(why, handler.dead_on), isinstance(why, handler.retry_on)
-            answer = Answer("dead" if is_dead else "retry" if is_retry else "error", text)
-            if not is_dead and not is_retry:
-                traceback.print_exception(type(why), why, why.__traceback__)
-        reason = answer.reason[:REASON_CHARACTERS_MAX]
-        answer.reason = reason.encode("utf-8", "backslashreplace").decode()
-        return answer
+            return answer
+        if isinstance(why, handler.dead_on):
+            return Answer("dead", _reason_of(why))
+        if isinstance(why, handler.retry_on):
+            return Answer("retry", _reason_of(why))
+        return self.fault(why)
+
+    @staticmethod
+    def fault(why: BaseException) -> Answer:
+        """What is wrong with a result: never one of the exceptions that a handler names."""
+        with contextlib.suppress(OSError):  # nobody reads standard error any more
+            traceback.print_exception(type(why), why, why.__traceback__)
+        return Answer("error", _reason_of(why))
 
     def encode(self, number: int, answer: Answer) -> bytes:
-        """What cannot be encoded is an error of its message."""
         try:
             return self.codec.answer(number, answer)
         except Exception as why:
-            return self.codec.answer(number, self.blame(why))
+            return self.codec.answer(number, self.fault(why))
 
     # -- Several messages ---------------------------------------------------------------------
 
     def run_batch(self, fields: Fields) -> bytes:
         messages = self._messages(fields)
         answers: Union[Answer, List[Answer]]
-        try:
-            if self.handler.is_batch:
-                answers = self._judge_all(messages, self.handler.function(messages))
-            else:
-                answers = [self._run_member(message) for message in messages]
-        except Exception as why:
-            answers = self.blame(why)
+        if self.handler.is_batch:
+            try:
+                replies = self.handler.function(messages)
+            except _ENDS:
+                raise
+            except BaseException as why:
+                replies = self.blame(why)
+            answers = self._judge_all(messages, replies)
+        else:
+            answers = [self._run_member(message) for message in messages]
         return self._encode_batch(fields, messages, answers)
 
     async def run_batch_async(self, fields: Fields) -> bytes:
         messages = self._messages(fields)
         answers: Union[Answer, List[Answer]]
-        try:
-            if self.handler.is_batch:
-                answers = self._judge_all(messages, await self.handler.function(messages))
-            else:
-                members = (self._run_member_async(message) for message in messages)
+        if self.handler.is_batch:
+            try:
+                replies = await self.handler.function(messages)
+            except _ENDS:
+                raise
+            except BaseException as why:
+                replies = self.blame(why)
+            answers = self._judge_all(messages, replies)
+        else:
+            members = (self._run_member_async(message) for message in messages)
+            try:
                 answers = list(await asyncio.gather(*members))
-        except (Exception, asyncio.CancelledError) as why:
-            answers = self.blame(why)
+            except asyncio.CancelledError as why:
+                answers = self.blame(why)
         return self._encode_batch(fields, messages, answers)
 
     def _messages(self, fields: Fields) -> List[Message]:
@@ -146,34 +172,41 @@ class Session:
         return [Message({**member, **common}, self) for member in fields["messages"]]
 
     def _judge_all(self, messages: List[Message], replies: Any) -> Union[Answer, List[Answer]]:
-        if isinstance(replies, Verdict):
-            return self.blame(replies)
+        if isinstance(replies, (Answer, Verdict)):
+            return self.judge(messages[0], replies)
         if replies is None:
             replies = [None] * len(messages)
         if not isinstance(replies, (list, tuple)):
-            raise TypeError("a handler of batches returns nothing, a verdict for all, or a list "
-                            f"with a result for each message, not {type(replies).__name__}")
+            return self.fault(TypeError(
+                "a handler of batches returns nothing, a verdict for all, or a list with a result "
+                f"for each message, not {type(replies).__name__}"))
         if len(replies) > len(messages):  # of too few the service says so, and runs the rest again
-            raise ValueError(f"{len(replies)} results for {len(messages)} messages")
+            return self.fault(ValueError(f"{len(replies)} results for {len(messages)} messages"))
         return [self._judge_member(message, reply) for message, reply in zip(messages, replies)]
 
     def _judge_member(self, message: Message, reply: Any) -> Answer:
         try:
             return self.judge(message, reply)
         except Exception as why:
-            return self.blame(why)
+            return self.fault(why)
 
     def _run_member(self, message: Message) -> Answer:
         try:
-            return self.judge(message, self.handler.function(message))
-        except Exception as why:
+            reply = self.handler.function(message)
+        except _ENDS:
+            raise
+        except BaseException as why:
             return self.blame(why)
+        return self._judge_member(message, reply)
 
     async def _run_member_async(self, message: Message) -> Answer:
         try:
-            return self.judge(message, await self.handler.function(message))
-        except (Exception, asyncio.CancelledError) as why:
+            reply = await self.handler.function(message)
+        except _ENDS:
+            raise
+        except BaseException as why:
             return self.blame(why)
+        return self._judge_member(message, reply)
 
     def _encode_batch(self, fields: Fields, messages: List[Message],
                       answers: Union[Answer, List[Answer]]) -> bytes:
@@ -194,7 +227,7 @@ class Session:
             self.codec.answer(0, answer)
             return answer
         except Exception as why:
-            return self.blame(why)
+            return self.fault(why)
 
     # -- Beside answers -----------------------------------------------------------------------
 
@@ -209,6 +242,15 @@ class Session:
         text = " ".join([text, *(f"{name}={value}" for name, value in fields.items())])
         text = text.encode("utf-8", "backslashreplace").decode()
         self.writer.now(self.codec.say({"log": level, "msg": text}))
+
+
+def _reason(text: str) -> str:
+    """As much of it as is kept, without half characters."""
+    return text[:REASON_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode()
+
+
+def _reason_of(why: BaseException) -> str:
+    return _reason("".join(traceback.format_exception_only(type(why), why)).strip())
 
 
 class Input:
@@ -229,10 +271,7 @@ class Input:
 
     def _first(self, data: bytes) -> List[Fields]:
         name = os.environ.get("LANEWAY_PROTOCOL") or ("frames" if data[0] == 0 else "lines")
-        codecs: Dict[str, Callable[[], Codec]] = {"lines": Lines, "frames": Frames}
-        if name not in codecs:
-            raise ProtocolError(f"this client speaks {' and '.join(codecs)}, not {name}")
-        self.codec = codecs[name]()
+        self.codec = CODECS[name]()
         return self.codec.feed(data)
 
 

@@ -17,6 +17,7 @@ _DURATION = re.compile(f"(?:{_PART})+")
 _PARTS = re.compile(_PART)
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SECONDS_MAX = 366 * 24 * 3600
+_CODE_MAX = 2**31 - 1
 
 
 class _Null:
@@ -51,12 +52,13 @@ class Verdict(Exception):
     """What the four have in common: `result`, `reason`, `delay`, `code`."""
 
     result = "error"
+    reason: str = ""  # here, too, for classes that do not call the one below
+    delay: Optional[str] = None
+    code: Optional[int] = None
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
         self.reason = str(reason)
-        self.delay: Optional[str] = None
-        self.code: Optional[int] = None
 
 
 class Retry(Verdict):
@@ -86,4 +88,6 @@ class Error(Verdict):
 
     def __init__(self, reason: str = "", code: Optional[int] = None) -> None:
         super().__init__(reason)
+        if code is not None and not (isinstance(code, int) and abs(code) <= _CODE_MAX):
+            raise ValueError(f"a code is a whole number of 32 bits, not {code!r}")
         self.code = code

@@ -32,10 +32,14 @@ class Writer:
             self._write_queue()
 
     def now(self, data: bytes, unless: Optional[Callable[[], bool]] = None) -> None:
-        """Writes what is no answer. `unless` is asked when nobody else can write."""
-        with self._lock:
-            if unless is None or not unless():
-                self._write(data)
+        """Writes what is no answer. `unless` is asked when nobody else can write. Without it a
+        signal handler may call this while its own thread writes."""
+        if unless is None:
+            self.queue.append(data)
+        else:
+            with self._lock:
+                if not unless():
+                    self._write(data)
         self.flush()
 
     def finish(self) -> None:

@@ -3,17 +3,22 @@
 
 Waiting ends with what is waited for; a program that says nothing for a minute fails the test.
 """
+import fcntl
 import json
 import os
 import pathlib
 import select
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import textwrap
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WAIT_SECONDS = 60
+F_GETPIPE_SZ = 1032  # of Linux; in fcntl from Python 3.10 on
 
 
 class Program:
@@ -102,6 +107,15 @@ class Program:
     def answers(self, count):
         """So many answers, by id."""
         return {unit["id"]: unit for unit in (self.read() for _ in range(count))}
+
+    def wait_blocked(self):
+        """Until the pipe of its answers is full."""
+        for _ in range(WAIT_SECONDS * 100):
+            held = fcntl.ioctl(self._answers, termios.FIONREAD, struct.pack("i", 0))
+            if struct.unpack("i", held)[0] > fcntl.fcntl(self._answers, F_GETPIPE_SZ) - 4096:
+                return
+            time.sleep(0.01)
+        raise AssertionError("it does not write")
 
     def end_input(self):
         self._process.stdin.close()

@@ -75,6 +75,37 @@ class Results(unittest.TestCase):
                 result, _ = quietly(app_of(lambda message, reply=reply: reply), protocol=protocol)
                 self.assertEqual(result.verdict, "error", repr(reply))
 
+    def test_what_cannot_be_sent_is_never_one_of_the_named_exceptions(self):
+        options = {"dead_on": (TypeError, ValueError), "retry_on": Exception}
+        for reply in (7, "\ud800", {"a": float("nan")}):
+            result, printed = quietly(app_of(lambda message, reply=reply: reply, **options))
+            self.assertEqual(result.verdict, "error", repr(reply))
+            self.assertIn("Traceback", printed)
+        for replies in (7, [None] * 3, ["\ud800", 7]):
+            app = app_of(lambda messages, replies=replies: replies, batch=True, **options)
+            with contextlib.redirect_stderr(io.StringIO()):
+                results = call_batch(app, ["", ""])
+            self.assertEqual([result.verdict for result in results], ["error"] * 2, repr(replies))
+
+    def test_a_verdict_of_a_class_of_ones_own_has_no_reason(self):
+        class Late(laneway.Retry):
+            def __init__(self, order):
+                self.order = order
+        result = call(app_of(raiser(Late(7))))
+        self.assertEqual((result.verdict, result.reason, result.delay), ("retry", "", None))
+
+    def test_json_is_the_same_in_both_protocols(self):
+        for value, wanted in (('{"a": "é"}', {"a": "é"}), ("\ufeff{}", None), (b"\xff{}", None),
+                              ("{}".encode("utf-16"), None), ("1" * 30, int("1" * 30))):
+            for protocol in ("lines", "frames"):
+                seen = []
+
+                def function(message, seen=seen):
+                    seen.append(message.json())
+                result = call(app_of(function, dead_on=ValueError), value, protocol=protocol)
+                self.assertEqual((result.verdict, seen), ("dead", []) if wanted is None else
+                                 ("ok", [wanted]), (protocol, value))
+
     def test_a_reason_is_cut_and_made_text(self):
         result = call(app_of(raiser(laneway.Dead("x" * 9999 + "\ud800"))))
         self.assertEqual(result.reason, "x" * 512)
@@ -110,6 +141,21 @@ class Results(unittest.TestCase):
         async def function(message):
             raise asyncio.CancelledError
         self.assertEqual(quietly(app_of(function))[0].verdict, "error")
+
+    def test_what_is_raised_need_not_be_an_exception(self):
+        class Timeout(BaseException):
+            """As some libraries have it."""
+
+        for error in (Timeout("slow"), asyncio.CancelledError()):
+            async def later(message, error=error):
+                raise error
+            for function in (raiser(error), later):
+                self.assertEqual(quietly(app_of(function))[0].verdict, "error")
+                self.assertEqual(quietly(app_of(function, retry_on=type(error)))[0].verdict, "retry")
+                with contextlib.redirect_stderr(io.StringIO()):
+                    for options in ({}, {"batch": True}):
+                        results = call_batch(app_of(function, **options), ["", ""])
+                        self.assertEqual([each.verdict for each in results], ["error"] * 2)
 
 
 class Messages(unittest.TestCase):
@@ -239,6 +285,19 @@ class Registering(unittest.TestCase):
             pass
         with self.assertRaisesRegex(ValueError, "threads"):
             app.handler("b", threads=2)(function)
+        with self.assertRaisesRegex(ValueError, "threads"):
+            app.handler("b", threads=-2)(lambda message: None)
+        for wrong in ("ValueError", ValueError("x"), (OSError, 7), [OSError]):
+            for name in ("dead_on", "retry_on"):
+                with self.assertRaisesRegex(TypeError, "no class of exceptions"):
+                    app.handler("b", **{name: wrong})(lambda message: None)
+
+    def test_codes_are_checked_where_they_are_given(self):
+        for code in (None, 0, 12, -1, 2**31 - 1):
+            self.assertEqual(laneway.Error(code=code).code, code)
+        for code in ("12", 1.5, 2**31, 10**30):
+            with self.assertRaises(ValueError):
+                laneway.Error(code=code)
 
     def test_durations_are_checked_where_they_are_given(self):
         for value, wanted in ((5, "5000ms"), (0.25, "250ms"), ("5s", "5000ms"), ("1m30s", "90000ms"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole programs under a service of a few lines: handshake, order, concurrency, prints, the end."""
 import os
+import signal
 import unittest
 
 from service import Program
@@ -238,8 +239,17 @@ class Ends(unittest.TestCase):
         self.assertIsNone(self.check(ECHO, 64, "before the service said hello", hello=False))
 
     def test_an_unknown_protocol_is_said(self):
-        source = "import os; os.environ['LANEWAY_PROTOCOL'] = 'smoke'\nif 1:\n" + ECHO
-        self.assertIsNone(self.check(source, 76, "not smoke"))
+        for name in ("once", "smoke"):  # 78 of `once`: the handler is broken, not the message
+            source = f"import os; os.environ['LANEWAY_PROTOCOL'] = {name!r}\nif 1:\n" + ECHO
+            self.assertIsNone(self.check(source, 78, f"not {name}", hello=False))
+
+    def test_what_is_not_the_protocol_is_said(self):
+        with Program(ECHO, hello=False) as program:
+            program.write(b"smoke\n")
+            program.end_input()
+            self.assertIsNone(program.read())
+            self.assertEqual(program.wait(), 76)
+            self.assertIn("not the lines protocol", program.stderr())
 
     def test_a_failing_start_is_told_by_its_traceback(self):
         source = """
@@ -287,6 +297,66 @@ class Ends(unittest.TestCase):
                 self.assertEqual(program.read()["id"], 1)
                 self.assertIsNone(program.read())
                 self.assertEqual(program.wait(), 7)
+
+    def test_an_exit_in_an_async_handler_is_no_error_of_the_others(self):
+        source = """
+            import asyncio
+            import sys
+            import laneway
+            app = laneway.App()
+            @app.handler("it")
+            async def it(message):
+                if message.text == "wait":
+                    await asyncio.Event().wait()
+                if message.text == "go":
+                    sys.exit(7)
+            app.run()
+        """
+        for ends_first in (False, True):
+            with self.subTest(ends_first), Program(source) as program:
+                program.read()
+                program.send(program.message(1, "wait"), program.message(2))
+                self.assertEqual(program.read(), {"id": 2, "result": "ok"})
+                program.send(program.message(3, "go"))
+                if ends_first:
+                    program.end_input()
+                said = [unit for unit in iter(program.read, None) if "log" not in unit]
+                self.assertEqual(said, [])  # of 1, which was interrupted, nothing is said
+                self.assertEqual(program.wait(), 7)
+
+    def test_an_async_hook_of_a_plain_handler_is_refused_before_ready(self):
+        source = """
+            import laneway
+            app = laneway.App()
+            app.handler(lambda message: None)
+            @app.on_stop
+            async def close():
+                pass
+            app.run()
+        """
+        self.assertIsNone(self.check(source, 1, "close is asynchronous, but the handler is not"))
+
+    def test_a_signal_handler_may_log_while_its_thread_writes(self):
+        source = """
+            import signal
+            import laneway
+            app = laneway.App()
+            signal.signal(signal.SIGUSR1, lambda *_: app.log("info", "hit"))
+            @app.handler("it")
+            def it(message):
+                return "x" * 3_000_000
+            app.run()
+        """
+        with Program(source) as program:
+            program.read()
+            program.send(program.message(1))
+            program.wait_blocked()  # the pipe is full, and nobody reads
+            program._process.send_signal(signal.SIGUSR1)
+            units = [program.read() for _ in range(2)]
+            self.assertEqual([list(unit)[0] for unit in units], ["id", "log"])
+            program.end_input()
+            self.assertIsNone(program.read())
+            self.assertEqual(program.wait(), 0, program.stderr())
 
 
 if __name__ == "__main__":

@@ -89,7 +89,8 @@ class Requests(unittest.TestCase):
 
     def test_what_is_not_the_protocol_is_refused(self):
         for codec, data in ((Lines(), b"hello\n"), (Lines(), b"{\n"), (Lines(), b"\xff\n"),
-                            (Frames(), b"{\"id\":1}"), (Frames(), b"\0\0\0\2{]")):
+                            (Frames(), b"{\"id\":1}"), (Frames(), b"\0\0\0\2{]"),
+                            (Frames(), b"\0\0\0\2[]")):
             with self.subTest(data), self.assertRaises(ProtocolError):
                 codec.feed(data)
 
