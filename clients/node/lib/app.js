@@ -12,7 +12,6 @@ const { Session, Writer } = require('./session');
 
 const PROTOCOL = 1;
 const EX_USAGE = 64;
-const EX_PROTOCOL = 76;
 const EX_CONFIG = 78;
 const CODECS = { lines: Lines, frames: Frames };
 
@@ -38,6 +37,9 @@ class App {
     const name = typeof words[0] === 'string' ? words.shift() : undefined;
     const { batch = false, concurrent = true, retryOn = [], deadOn = [] } = words[0] ?? {};
     if (typeof run !== 'function') throw new TypeError('a handler is a function');
+    for (const kind of [deadOn, retryOn].flat()) { // at the first error it would be too late
+      if (typeof kind !== 'function') throw new TypeError(`${String(kind)} is no class of errors`);
+    }
     if (this._handlers.has(name)) throw new Error(`there is a handler ${name} already`);
     this._handlers.set(name, {
       batch, concurrent, deadOn: [deadOn].flat(), retryOn: [retryOn].flat(), run,
@@ -69,14 +71,15 @@ class App {
         throw new Refused(EX_USAGE, 'this is a handler: `laneway run` starts it and writes to its ' +
           'standard input');
       }
+      checkProtocol();
       const writer = new Writer(answersFd());
       await this._converse(writer);
       process.exit(0);
     } catch (why) {
-      const status = why instanceof ProtocolError ? EX_PROTOCOL : why.status ?? 1;
-      const text = why instanceof Refused || why instanceof ProtocolError ? why.message : why.stack;
-      fs.writeSync(2, `laneway: ${text}\n`);
-      process.exit(status);
+      // Errors of others may have a `status`, too, such as that of an HTTP answer.
+      const isOurs = why instanceof Refused || why instanceof ProtocolError;
+      fs.writeSync(2, `laneway: ${isOurs ? why.message : (why?.stack ?? why)}\n`);
+      process.exit(isOurs ? why.status : 1);
     }
   }
 
@@ -96,6 +99,7 @@ class App {
     const session = new Session(source.codec, writer, handler);
     session.hasBatches ||= hello.batch !== undefined;
     this._session = session;
+    process.on('exit', () => session.flush()); // also by process.exit() in a handler, or a crash
     for (const hook of this._startHooks) await hook();
     const ready = { protocol: PROTOCOL };
     if (handler.concurrent) ready.concurrent = true;
@@ -173,12 +177,17 @@ class Source {
   }
 }
 
-function codecFor(data) {
-  const name = process.env.LANEWAY_PROTOCOL || (data[0] === 0 ? 'frames' : 'lines');
+/** Under `once` there is no conversation: the status must say that no message is to blame. */
+function checkProtocol() {
+  const name = process.env.LANEWAY_PROTOCOL || 'lines';
   if (!Object.hasOwn(CODECS, name)) {
-    throw new ProtocolError(`this client speaks ${Object.keys(CODECS).join(' and ')}, not ${name}`);
+    throw new Refused(EX_CONFIG, `this client speaks ${Object.keys(CODECS).join(' and ')}, not ` +
+      `${name}: say \`protocol: lines\` in the configuration of the handler`);
   }
-  return new CODECS[name]();
+}
+
+function codecFor(data) {
+  return new CODECS[process.env.LANEWAY_PROTOCOL || (data[0] === 0 ? 'frames' : 'lines')]();
 }
 
 function answersFd() {

@@ -5,13 +5,15 @@
 // that are whole.
 'use strict';
 
-const { requireWellFormed } = require('./message');
+const { asText, requireWellFormed } = require('./message');
 
 const LENGTH_BYTES = 4;
 const HEADER_BYTES_MAX = 0xffffff;
 const NEWLINE = 10;
 
-class ProtocolError extends Error {}
+class ProtocolError extends Error {
+  status = 76; // EX_PROTOCOL
+}
 
 /** JSON of it. Lone surrogates, which JSON.stringify would escape, are refused. */
 function encode(header) {
@@ -29,12 +31,6 @@ function checkAll(value) {
       checkAll(item);
     }
   }
-}
-
-/** The text of UTF-8 bytes; undefined if they are none. */
-function asText(bytes) {
-  const text = bytes.toString();
-  return text.includes('\ufffd') && !Buffer.from(text).equals(bytes) ? undefined : text;
 }
 
 function put(header, name, value) {

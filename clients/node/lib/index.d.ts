@@ -83,6 +83,7 @@ export class Message {
   readonly messageId: string;
   readonly topic: string;
   readonly partition: number;
+  /** Rounded on Pulsar, where it is larger than Number.MAX_SAFE_INTEGER. */
   readonly offset: number;
   readonly subscription: string;
   readonly pipeline: string;

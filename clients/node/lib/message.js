@@ -23,6 +23,13 @@ function textOf(fields, name) {
   return content === null ? null : content.toString();
 }
 
+/** The text of UTF-8 bytes; undefined if they are none, null if there are none. */
+function asText(bytes) {
+  if (bytes === null) return null;
+  const text = bytes.toString();
+  return text.includes('\ufffd') && !Buffer.from(text).equals(bytes) ? undefined : text;
+}
+
 function timeOf(text) {
   return text === undefined ? null : new Date(text);
 }
@@ -33,15 +40,17 @@ function plain(value) {
     requireWellFormed(value);
     return value;
   }
-  if (value instanceof Uint8Array) {
-    return Buffer.isBuffer(value)
-      ? value
-      : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (Buffer.isBuffer(value)) return value;
+  if (ArrayBuffer.isView(value)) {
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   }
-  const isObject = typeof value === 'object' && value !== null;
+  if (value instanceof ArrayBuffer) return Buffer.from(value);
+  // JSON of an Error is {}: whoever returns one means to throw it.
+  const isObject = typeof value === 'object' && value !== null && !(value instanceof Error);
   const text = isObject ? JSON.stringify(value) : undefined;
   if (text === undefined) {
-    throw new TypeError(`a payload is text, bytes, an object or an array, not ${typeof value}`);
+    const what = value instanceof Error ? `an error: ${value.message}` : typeof value;
+    throw new TypeError(`a payload is text, bytes, an object or an array, not ${what}`);
   }
   return text;
 }
@@ -106,8 +115,10 @@ class Message {
   }
 
   json() {
-    const text = textOf(this._fields, 'value');
+    const { value } = this._fields;
+    const text = typeof value === 'string' ? value : asText(this.value);
     if (text === null) throw new SyntaxError('the message has no payload');
+    if (text === undefined) throw new SyntaxError('the payload is no UTF-8');
     return JSON.parse(text);
   }
 
@@ -201,4 +212,4 @@ class Message {
   }
 }
 
-module.exports = { Headers, Message, plain, requireWellFormed };
+module.exports = { Headers, Message, asText, plain, requireWellFormed };

@@ -23,13 +23,16 @@ class Writer {
     if (fd === 1) {
       // Prints must not come between answers: they go to standard error from now on.
       this._toStdout = process.stdout.write.bind(process.stdout);
+      process.stdout.on('error', () => {
+        this._isBroken = true;
+      });
       process.stdout.write = process.stderr.write.bind(process.stderr);
     }
   }
 
   write(data) {
     if (this._toStdout) {
-      this._toStdout(data);
+      if (!this._isBroken) this._toStdout(data);
       return;
     }
     try {
@@ -51,6 +54,7 @@ class Session {
     this.hasBatches = handler.batch;
     this._pending = [];
     this._waiting = []; // requests, when they run one after the other
+    this._isRunning = false; // one of them, or about to run the next one
     this._active = 0;
     this._firstPending = 0;
     this._flushLater = () => this.flush();
@@ -63,7 +67,7 @@ class Session {
   take(requests) {
     if (!this._handler.concurrent) {
       this._waiting.push(...requests);
-      if (this._active === 0) this._runWaiting();
+      if (!this._isRunning) this._runWaiting();
       return;
     }
     for (const fields of requests) {
@@ -75,14 +79,16 @@ class Session {
   }
 
   get isIdle() {
-    return this._active === 0 && this._waiting.length === 0;
+    return this._active === 0 && this._waiting.length === 0 && !this._isRunning;
   }
 
   async _runWaiting() {
+    this._isRunning = true;
     while (this._waiting.length > 0) {
       await this._run(this._waiting.shift());
       this.flush();
     }
+    this._isRunning = false;
     if (this.isIdle) this.onIdle();
   }
 
@@ -108,7 +114,8 @@ class Session {
     this._active++;
     let answer;
     try {
-      answer = this._done(message, await promise);
+      const reply = await promise;
+      answer = this._done(message, reply);
     } catch (why) {
       answer = this._encode(message._fields.id, this.blame(why));
     }
@@ -140,11 +147,13 @@ class Session {
   /** A handler of one message: at once, or one after the other. */
   async _runMembers(messages) {
     const run = async (message) => {
+      let reply;
       try {
-        return this.judge(message, await this._handler.run(message));
+        reply = await this._handler.run(message);
       } catch (why) {
         return this.blame(why);
       }
+      return this._judgeMember(message, reply);
     };
     if (this._handler.concurrent) return Promise.all(messages.map(run));
     const answers = [];
@@ -174,10 +183,15 @@ class Session {
     if ((reply === undefined || reply === null) && message._outputs === undefined) {
       return this._codec.ok(id);
     }
+    return this._encode(id, this._judgeMember(message, reply));
+  }
+
+  /** What is wrong with a result is an error, never one of the classes that a handler names. */
+  _judgeMember(message, reply) {
     try {
-      return this._encode(id, this.judge(message, reply));
+      return this.judge(message, reply);
     } catch (why) {
-      return this._encode(id, this.blame(why));
+      return this.fault(why);
     }
   }
 
@@ -190,21 +204,20 @@ class Session {
     return answer;
   }
 
-  /** What an exception means. */
+  /** What an exception of a handler means. */
   blame(why) {
-    const answer = why instanceof Verdict
-      ? { result: why.result, reason: why.reason, delay: why.delay, code: why.code }
-      : this._blameOther(why);
-    answer.reason = cleaned(answer.reason.slice(0, REASON_CHARACTERS_MAX));
-    return answer;
+    if (why instanceof Verdict) {
+      return { result: why.result, reason: kept(why.reason), delay: why.delay, code: why.code };
+    }
+    const { retryOn, deadOn } = this._handler;
+    if (deadOn.some((kind) => why instanceof kind)) return { result: 'dead', reason: reasonOf(why) };
+    if (retryOn.some((kind) => why instanceof kind)) return { result: 'retry', reason: reasonOf(why) };
+    return this.fault(why);
   }
 
-  _blameOther(why) {
-    const reason = why instanceof Error ? `${why.name}: ${why.message}` : String(why);
-    const { retryOn, deadOn } = this._handler;
-    if (deadOn.some((kind) => why instanceof kind)) return { result: 'dead', reason };
-    if (retryOn.some((kind) => why instanceof kind)) return { result: 'retry', reason };
-    process.stderr.write(`${why instanceof Error ? why.stack : reason}\n`);
+  fault(why) {
+    const reason = reasonOf(why);
+    process.stderr.write(`${stackOf(why) ?? reason}\n`);
     return { result: 'error', reason };
   }
 
@@ -213,7 +226,7 @@ class Session {
     try {
       return this._codec.answer(id, answer);
     } catch (why) {
-      return this._codec.answer(id, this.blame(why));
+      return this._codec.answer(id, this.fault(why));
     }
   }
 
@@ -221,19 +234,13 @@ class Session {
     if (replies instanceof Verdict) return this.blame(replies);
     const list = replies ?? messages.map(() => undefined);
     if (!Array.isArray(list)) {
-      throw new TypeError('a handler of batches returns nothing, a verdict for all, or an array ' +
-        `with a result for each message, not ${typeof replies}`);
+      return this.fault(new TypeError('a handler of batches returns nothing, a verdict for all, or ' +
+        `an array with a result for each message, not ${typeof replies}`));
     }
     if (list.length > messages.length) { // of too few the service says so, and runs the rest again
-      throw new RangeError(`${list.length} results for ${messages.length} messages`);
+      return this.fault(new RangeError(`${list.length} results for ${messages.length} messages`));
     }
-    return list.map((reply, i) => {
-      try {
-        return this.judge(messages[i], reply);
-      } catch (why) {
-        return this.blame(why);
-      }
-    });
+    return messages.slice(0, list.length).map((message, i) => this._judgeMember(message, list[i]));
   }
 
   _encodeBatch({ id, messages }, answers) {
@@ -253,7 +260,7 @@ class Session {
       this._codec.answer(0, answer);
       return answer;
     } catch (why) {
-      return this.blame(why);
+      return this.fault(why);
     }
   }
 
@@ -270,6 +277,33 @@ class Session {
     }
     const words = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
     this.say({ log: level, msg: cleaned([text, ...words].join(' ')) });
+  }
+}
+
+/** Of a reason what is kept of it. */
+function kept(reason) {
+  return cleaned(textOf(reason).slice(0, REASON_CHARACTERS_MAX));
+}
+
+function reasonOf(why) {
+  return kept(why instanceof Error ? `${textOf(why.name)}: ${textOf(why.message)}` : why);
+}
+
+/** It is put together when it is asked for, out of what the error holds. */
+function stackOf(why) {
+  try {
+    return why instanceof Error ? String(why.stack) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Anything may be thrown, also what has no text. */
+function textOf(value) {
+  try {
+    return String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
   }
 }
 

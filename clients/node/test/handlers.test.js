@@ -7,6 +7,8 @@ const assert = require('node:assert');
 const test = require('node:test');
 
 const { App, Dead, Drop, HandlerError, NULL, Retry } = require('..');
+const { Lines } = require('../lib/codec');
+const { Session } = require('../lib/session');
 const { call, callBatch } = require('../lib/testing');
 
 const appOf = (run, options = {}) => new App().handler(options, run);
@@ -99,6 +101,52 @@ test('what cannot be sent is an error of its message', async () => {
   }
 });
 
+test('what cannot be sent is never one of the named classes', async () => {
+  const options = { deadOn: TypeError, retryOn: Error };
+  for (const reply of [7, '\ud800', new TypeError('returned, not thrown')]) {
+    const [result, printed] = await quietly(appOf(() => reply, options));
+    assert.strictEqual(result.verdict, 'error', String(reply));
+    assert.match(printed, /TypeError/);
+  }
+  for (const replies of [7, [1, 2, 3], ['\ud800', 7]]) {
+    const app = appOf(() => replies, { ...options, batch: true });
+    const [results] = await quiet(() => callBatch(app, ['', '']));
+    assert.deepStrictEqual(results.map(({ verdict }) => verdict), ['error', 'error']);
+  }
+});
+
+test('bytes of every kind are bytes', async () => {
+  const bytes = new Uint8Array([0, 1, 255, 0]);
+  for (const reply of [bytes, bytes.buffer, new DataView(bytes.buffer), new Uint16Array(bytes.buffer)]) {
+    const result = await call(appOf(() => reply));
+    assert.deepStrictEqual(result.reply, Buffer.from(bytes));
+  }
+});
+
+test('whatever is thrown is an error of its message', async () => {
+  const odd = new Error('x');
+  odd.message = Object.create(null);
+  for (const thrown of [undefined, null, 7, Symbol('x'), Object.create(null), odd]) {
+    for (const run of [thrower(thrown), () => Promise.reject(thrown)]) { // eslint-disable-line
+      const [result] = await quietly(appOf(run));
+      assert.strictEqual(result.verdict, 'error');
+    }
+  }
+});
+
+test('JSON is the same in both protocols', async () => {
+  for (const [value, wanted] of [['{"a":"é\ufffd"}', { a: 'é\ufffd' }], ['\ufeff{}', undefined],
+    [Buffer.from([34, 255, 34]), undefined]]) {
+    for (const protocol of ['lines', 'frames']) {
+      let seen;
+      const result = await call(appOf((message) => {
+        seen = message.json();
+      }, { deadOn: SyntaxError }), value, { protocol });
+      assert.deepStrictEqual([result.verdict, seen], [wanted ? 'ok' : 'dead', wanted]);
+    }
+  }
+});
+
 test('a reason is cut and made text', async () => {
   const long = await call(appOf(thrower(new Dead('x'.repeat(9999)))));
   assert.strictEqual(long.reason, 'x'.repeat(512));
@@ -166,6 +214,10 @@ test('handlers are chosen by name, or else the one without', () => {
   assert.strictEqual(app.choose('a').run(), 'a');
   assert.strictEqual(app.choose('b').run(), 'any');
   assert.throws(() => app.handler('a', () => {}), /already/);
+  for (const wrong of ['SyntaxError', new Error('x'), [Error, 7], null]) {
+    assert.throws(() => app.handler('b', { deadOn: wrong }, () => {}), /no class of errors/);
+    assert.throws(() => app.handler('b', { retryOn: wrong }, () => {}), /no class of errors/);
+  }
   assert.throws(() => app.handler('c'), /function/);
 });
 
@@ -217,6 +269,30 @@ test('what cannot be sent is an error of its message alone', async () => {
     const verdicts = await verdictsOf(() => [wrong, 'b'], ['', ''], { batch: true });
     assert.deepStrictEqual(verdicts, [['error', undefined], ['ok', 'b']]);
   }
+});
+
+test('messages that come while another has just run wait for their turn', async () => {
+  const began = [];
+  let active = 0;
+  const run = (message) => { // the first is done at once, the others are not
+    assert.strictEqual(active, 0, `${message.text} while another runs`);
+    began.push(message.text);
+    if (message.text === 'a') return undefined;
+    active++;
+    return new Promise(setImmediate).then(() => {
+      active--;
+    });
+  };
+  const handler = { batch: false, concurrent: false, deadOn: [], retryOn: [], run };
+  const session = new Session(new Lines(), { write: () => {} }, handler);
+  session.take([{ id: 1, value: 'a' }]);
+  session.take([{ id: 2, value: 'b' }, { id: 3, value: 'c' }]);
+  while (!session.isIdle) {
+    await new Promise((resolve) => {
+      session.onIdle = resolve;
+    });
+  }
+  assert.deepStrictEqual(began, ['a', 'b', 'c']);
 });
 
 test('handlers of one message and of batches get what they take', async () => {

@@ -130,9 +130,13 @@ test('what goes wrong before ready is said and nothing is ready', async () => {
     [ECHO, { handler: 'other' }, 78, /"other"; this program has: it/],
     [ECHO, { hello: false }, 64, /did not begin with hello/],
     [ECHO, { protocol: 'lines', hello: false, first: 'smoke\n' }, 76, /no JSON/],
-    [`process.env.LANEWAY_PROTOCOL = 'smoke'; ${ECHO}`, {}, 76, /not smoke/],
+    // 78 of `once`: the handler is broken, not the message.
+    [`process.env.LANEWAY_PROTOCOL = 'once'; ${ECHO}`, { hello: false }, 78, /not once/],
+    [`process.env.LANEWAY_PROTOCOL = 'smoke'; ${ECHO}`, {}, 78, /not smoke/],
     [`new App().onStart(() => { throw new Error('no database'); }).handler('it', () => {}).run();`,
       {}, 1, /no database/],
+    [`new App().onStart(() => { throw Object.assign(new Error('gone'), { status: 256 }); })
+      .handler('it', () => {}).run();`, {}, 1, /gone/],
   ]) {
     const program = new Program(source, options);
     if (options.first) program.process.stdin.write(options.first);
@@ -152,6 +156,32 @@ test('hooks frame the work', async () => {
   const said = [];
   for (let unit = await program.read(); unit; unit = await program.read()) said.push(unit);
   assert.deepStrictEqual(said.map((unit) => Object.keys(unit)[0]), ['log', 'ready', 'id', 'log']);
+});
+
+test('what was answered is written when a handler ends the process', async () => {
+  for (const [end, status] of [['process.exit(7)', 7],
+    ["process.nextTick(() => { throw new Error('x'); })", 1]]) {
+    const program = new Program(`
+      new App().handler('it', (message) => {
+        if (message.text === 'go') { ${end}; return new Promise(() => {}); }
+        return message.text;
+      }).run();`);
+    await program.read();
+    program.send(program.message(1, 'a'), program.message(2, 'go'), program.message(3, 'b'));
+    const answers = [];
+    for (let unit = await program.read(); unit; unit = await program.read()) answers.push(unit.id);
+    assert.deepStrictEqual(answers, status === 7 ? [1] : [1, 3]);
+    assert.strictEqual(await program.wait(), status, program.stderr);
+  }
+});
+
+test('a service that goes away from standard output is no crash', async () => {
+  const program = new Program(ECHO, { usesFd: false });
+  await program.read();
+  program._answers.destroy();
+  program.send(program.message(1));
+  program.endInput();
+  assert.strictEqual(await program.wait(), 0, program.stderr);
 });
 
 test('a service that goes away is no crash', async () => {
