@@ -34,8 +34,8 @@ handle(const json_t *message)
     if (json_object_get(message, "hello")) {
         return json_pack("{s{si}}", "ready", "protocol", 1);
     }
-    const char *value = json_string_value(json_object_get(message, "value"));
-    json_t *order = value ? json_loads(value, 0, NULL) : NULL;
+    const json_t *value = json_object_get(message, "value");
+    json_t *order = json_loadb(json_string_value(value), json_string_length(value), 0, NULL);
     json_t *answer = answer_of(order, message);
     json_object_set(answer, "id", json_object_get(message, "id"));
     json_decref(order);
@@ -48,7 +48,7 @@ main(void)
     char *line = NULL;
     size_t room = 0;
     while (getline(&line, &room, stdin) > 0) {
-        json_t *message = json_loads(line, 0, NULL);
+        json_t *message = json_loads(line, JSON_ALLOW_NUL, NULL); /* a text may hold a zero */
         json_t *answer = handle(message);
         json_dumpf(answer, stdout, JSON_COMPACT);
         (void)putchar('\n');

@@ -5,8 +5,12 @@
 
 # number NAME: puts the number that follows NAME": in the rest of the line into $found, or nothing.
 number() {
+    found=
+    case $line in
+    *"$1\":"*) ;;
+    *) return ;; # looked for first: to cut what is not there takes a shell for ever in a long line
+    esac
     rest=${line#*"$1\":"}
-    [ "$rest" != "$line" ] || { found=; return; }
     rest=${rest# }
     found=${rest%%[!0-9]*}
 }

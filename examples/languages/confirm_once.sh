@@ -6,8 +6,13 @@ order=$(cat)
 
 # number NAME: prints the number that follows "NAME": in the order, or nothing.
 number() {
-    rest=${order#*"\"$1\": "}
-    [ "$rest" = "$order" ] || printf '%s' "${rest%%[!0-9]*}"
+    case $order in
+    *"\"$1\":"*) ;;
+    *) return ;; # looked for first: to cut what is not there takes a shell for ever in a long text
+    esac
+    rest=${order#*"\"$1\":"}
+    rest=${rest# }
+    printf '%s' "${rest%%[!0-9]*}"
 }
 
 id=$(number id)

@@ -146,7 +146,7 @@ run_unicode(struct lw_check *check)
     const struct lw_sample sample = {
         .key = TEXT("\xc3\xa9t\xc3\xa9 \xe2\x82\xac"),
         .value = TEXT("\"quoted\" \\ back\ttab\nnewline \xe6\x97\xa5\xe6\x9c\xac "
-                      "\xf0\x9f\x8e\x89 \xe2\x80\xa8 \x01\x1f\x7f"),
+                      "\xf0\x9f\x8e\x89 \xe2\x80\xa8 \x01\x1f\x7f \x00"),
     };
     ask(check, &sample,
         "read the line as UTF-8 and by a JSON library: quotes, newlines and control characters "

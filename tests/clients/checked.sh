@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `laneway handler check` finds nothing to mend at the examples, which speak through both clients.
+# `laneway handler check` finds nothing to mend at the examples, which speak through both clients or
+# for themselves.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 modules=$(mktemp -d)
@@ -27,4 +28,12 @@ for protocol in lines frames; do
         check $protocol confirm-order '{"id": 7}' node languages/confirm.js
     fi
 done
+check lines confirm-order '{"id": 7}' sh languages/confirm.sh
+check once confirm-order '{"id":7}' sh languages/confirm_once.sh
+cc -o "$modules/confirm-c" languages/confirm.c -ljansson || failures=$((failures + 1))
+check lines confirm-order '{"id": 7}' "$modules/confirm-c"
+if command -v go >/dev/null; then
+    go build -o "$modules/confirm-go" languages/confirm.go || failures=$((failures + 1))
+    check lines confirm-order '{"id": 7}' "$modules/confirm-go"
+fi
 exit $((failures > 0))

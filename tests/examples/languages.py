@@ -30,12 +30,15 @@ BOTH = ("python", "node")  # by their clients
 
 
 def orders():
-    """30 good ones, 5 that fail once, 2 that always fail, 3 without an id."""
+    """30 good ones, half of them without spaces, 5 that fail once, 2 that always fail, 3 without an
+    id."""
     for number in range(40):
         fails = 0 if number < 30 else 1 if number < 35 else 99
         order = {"id": number, "fails": fails} if fails else {"id": number}
+        separators = (",", ":") if number % 2 else None
         yield {"topic": "orders", "key": str(number),
-               "value": json.dumps(order if number < 37 else {"name": "nobody"})}
+               "value": json.dumps(order if number < 37 else {"name": "nobody"},
+                                   separators=separators)}
 
 
 def changes_for(folder, language, protocol):
