@@ -42,7 +42,7 @@ lw_curl_load(struct lw_curl *curl)
 {
     static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so" };
     for (size_t i = 0; !curl->handle && i < sizeof names / sizeof *names; i++) {
-        curl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        curl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (curl->handle && !find_all(curl)) {
             lw_curl_unload(curl);
         }

@@ -27,6 +27,7 @@ enum {
     LW_CURLOPT_COPYPOSTFIELDS = 10165,
     LW_CURLOPT_USERNAME = 10173,
     LW_CURLOPT_PASSWORD = 10174,
+    LW_CURLOPT_NOPROXY = 10177,
     LW_CURLOPT_CLOSESOCKETDATA = 10209,
     LW_CURLOPT_PROTOCOLS_STR = 10318,
     LW_CURLOPT_WRITEFUNCTION = 20011,
@@ -44,6 +45,7 @@ enum {
     LW_CURLOPT_TIMEOUT_MS = 155,
     LW_CURLOPT_CONNECTTIMEOUT_MS = 156,
     LW_CURLOPT_PIPEWAIT = 237,
+    LW_CURLOPT_SUPPRESS_CONNECT_HEADERS = 265,
     LW_CURLOPT_QUICK_EXIT = 322,
     LW_CURLMOPT_SOCKETDATA = 10002,
     LW_CURLMOPT_TIMERDATA = 10005,
@@ -94,7 +96,8 @@ enum {
     LW_CURLE_SSL_INVALIDCERTSTATUS = 91,
     LW_CURLE_HTTP2_STREAM = 92,
     LW_CURLE_PROXY = 97,
-    LW_CURLE_SSL_CLIENTCERT = 98
+    LW_CURLE_SSL_CLIENTCERT = 98,
+    LW_CURLE_TOO_LARGE = 100
 };
 
 /* CURLMsg: a transfer that ended. */
@@ -133,7 +136,10 @@ struct lw_curl {
 
 /* False when there is no libcurl here; may be called again. Nothing to do when it is loaded. */
 bool lw_curl_load(struct lw_curl *curl);
-/* After everything of it was cleaned up; harmless when it is not loaded. */
+/*
+ * After everything of it was cleaned up; harmless when it is not loaded. The code stays in memory:
+ * a name that is still looked up has a thread in it, which nobody waits for.
+ */
 void lw_curl_unload(struct lw_curl *curl);
 
 #endif

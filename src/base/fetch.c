@@ -194,6 +194,8 @@ set_options(struct lw_fetch *fetch, const struct lw_fetch_request *request)
     struct lw_curl *curl = fetch->library;
     long timeout_ms = request->timeout_ms > 0 ? (long)request->timeout_ms : (long)TIMEOUT_MS;
     fetch->error[0] = '\0';
+    /* Without it, an end would wait on the loop for a name that is still looked up. */
+    (void)curl->easy_setopt(fetch->easy, LW_CURLOPT_QUICK_EXIT, 1L); /* since 7.87 */
     (void)curl->easy_setopt(fetch->easy, LW_CURLOPT_PROTOCOLS_STR,
                             "http,https"); /* since 7.85 */
     return set_text(fetch, LW_CURLOPT_URL, request->url) &&

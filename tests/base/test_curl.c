@@ -5,6 +5,9 @@
  */
 #include "tests/support/test.h"
 
+#include <dlfcn.h>
+#include <string.h>
+
 #include "base/curl.h"
 
 #if __has_include(<curl/curl.h>)
@@ -27,6 +30,21 @@ libcurl_is_loaded_once_and_given_back(void **state)
     lw_curl_unload(&curl);
     assert_null(curl.handle);
     lw_curl_unload(&curl);
+}
+
+/* A thread that looks up a name may still be in it when its owner is gone. */
+static void
+its_code_stays_in_memory(void **state)
+{
+    struct lw_curl curl = { .handle = NULL };
+    void *address = NULL;
+    Dl_info info;
+    (void)state;
+    assert_true(lw_curl_load(&curl));
+    memcpy(&address, &curl.easy_init, sizeof address);
+    lw_curl_unload(&curl);
+    assert_int_not_equal(dladdr(address, &info), 0);
+    assert_non_null(strstr(info.dli_fname, "libcurl"));
 }
 
 #if HAS_HEADERS
@@ -53,6 +71,7 @@ the_numbers_are_those_of_the_headers(void **state)
     SAME(CURLOPT_COPYPOSTFIELDS);
     SAME(CURLOPT_USERNAME);
     SAME(CURLOPT_PASSWORD);
+    SAME(CURLOPT_NOPROXY);
     SAME(CURLOPT_CLOSESOCKETDATA);
     SAME(CURLOPT_PROTOCOLS_STR);
     SAME(CURLOPT_WRITEFUNCTION);
@@ -70,6 +89,7 @@ the_numbers_are_those_of_the_headers(void **state)
     SAME(CURLOPT_TIMEOUT_MS);
     SAME(CURLOPT_CONNECTTIMEOUT_MS);
     SAME(CURLOPT_PIPEWAIT);
+    SAME(CURLOPT_SUPPRESS_CONNECT_HEADERS);
     SAME(CURLOPT_QUICK_EXIT);
     SAME(CURLMOPT_SOCKETDATA);
     SAME(CURLMOPT_TIMERDATA);
@@ -123,6 +143,9 @@ the_results_are_those_of_the_headers(void **state)
     SAME(CURLE_HTTP2_STREAM);
     SAME(CURLE_PROXY);
     SAME(CURLE_SSL_CLIENTCERT);
+#if LIBCURL_VERSION_NUM >= 0x080600
+    SAME(CURLE_TOO_LARGE);
+#endif
 }
 
 static void
@@ -143,6 +166,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libcurl_is_loaded_once_and_given_back),
+        cmocka_unit_test(its_code_stays_in_memory),
 #if HAS_HEADERS
         cmocka_unit_test(the_numbers_are_those_of_the_headers),
         cmocka_unit_test(the_results_are_those_of_the_headers),
