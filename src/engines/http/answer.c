@@ -14,7 +14,12 @@
 
 #include "engines/http/retry_after.h"
 
-enum { BODY_BYTES_KEPT = 16 * 1024, REASON_BYTES_KEPT = 1024, WORD_BYTES_MAX = 64 };
+enum {
+    BODY_BYTES_KEPT = 16 * 1024,
+    REASON_BYTES_KEPT = 1024,
+    WORD_BYTES_MAX = 64,
+    HEAD_BYTES_MAX = 256 * 1024
+};
 
 /* -- Collecting -------------------------------------------------------------------------------- */
 
@@ -51,7 +56,8 @@ lw_http_answer_begin(struct lw_http_answer *answer)
     forget_headers(answer);
     answer->status = 0;
     answer->body_bytes = 0;
-    answer->has_body = false;
+    answer->head_bytes = 0;
+    answer->is_head_over = false;
     answer->is_too_large = false;
     answer->is_starved = false;
     if (answer->body.capacity > BODY_BYTES_KEPT || answer->body.is_failed) {
@@ -224,13 +230,39 @@ is_body_wanted(const struct lw_http_answer *answer)
     return (answer->status >= 200 && answer->status < 300) || answer->is_json_answer;
 }
 
+/* They come without an end, or with a size that nobody means. */
+static bool
+refuse_head(struct lw_http_answer *answer)
+{
+    (void)snprintf(answer->fault, sizeof answer->fault,
+                   "the service's answer cannot be used: its headers are larger than %d KiB; "
+                   "the connection was closed",
+                   HEAD_BYTES_MAX / 1024);
+    return false;
+}
+
+/* The line goes on with the value of the one before, and is no header of its own. */
+static bool
+is_folded(struct lw_bytes line)
+{
+    const char *text = line.data;
+    return line.size > 0 && (*text == ' ' || *text == '\t');
+}
+
 bool
 lw_http_answer_header(struct lw_http_answer *answer, struct lw_bytes line, int64_t wall_ms)
 {
+    answer->head_bytes += line.size;
+    if (answer->head_bytes > HEAD_BYTES_MAX) {
+        return refuse_head(answer);
+    }
+    if (answer->is_head_over || is_folded(line)) {
+        return true;
+    }
     line = trim(line);
-    if (answer->has_body || line.size == 0) {
-        return answer->has_body || !answer->is_too_large || answer->status < 200 ||
-               !is_body_wanted(answer);
+    if (line.size == 0) {
+        answer->is_head_over = answer->status >= 200;
+        return !answer->is_too_large || answer->status < 200 || !is_body_wanted(answer);
     }
     if (read_status(line, &answer->status)) {
         forget_headers(answer);
@@ -249,7 +281,7 @@ lw_http_answer_header(struct lw_http_answer *answer, struct lw_bytes line, int64
 bool
 lw_http_answer_body(struct lw_http_answer *answer, struct lw_bytes piece)
 {
-    answer->has_body = true;
+    answer->is_head_over = true;
     answer->body_bytes += piece.size;
     answer->is_too_large = answer->is_too_large || answer->body_bytes > answer->bytes_max;
     uint64_t most = is_body_wanted(answer) ? answer->bytes_max : REASON_BYTES_KEPT;

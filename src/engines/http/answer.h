@@ -20,7 +20,8 @@ struct lw_http_answer {
     uint64_t bytes_max;  /* of a body; set by the owner */
     uint64_t body_bytes; /* that came */
     struct lw_text body; /* what is kept of them */
-    bool has_body;       /* it began: later headers are trailers, which mean nothing */
+    size_t head_bytes;   /* of all header lines that came */
+    bool is_head_over;   /* what looks like a header now is a trailer, and means nothing */
     bool is_too_large;   /* the body is cut at bytes_max, or was announced as larger */
     bool is_starved;     /* no memory for the body */
     bool has_retry_after;

@@ -166,6 +166,60 @@ retry_after_delays_the_message_on_every_retry(void **state)
 }
 
 static void
+trailers_mean_nothing_behind_an_empty_body_too(void **state)
+{
+    struct stage stage;
+    (void)state;
+    begin(&stage, 1 << 20);
+    header(&stage, "HTTP/1.1 103 Early Hints\r\n");
+    header(&stage, "\r\n");
+    header(&stage, "HTTP/1.1 200 OK\r\n");
+    header(&stage, "transfer-encoding: chunked\r\n");
+    header(&stage, "\r\n");
+    header(&stage, "x-laneway-result: drop\r\n");
+    header(&stage, "\r\n");
+    assert_true(stage.goes_on);
+    assert_int_equal(judge(&stage), LW_OK);
+    end(&stage);
+}
+
+static void
+a_folded_line_is_no_header(void **state)
+{
+    struct stage stage;
+    (void)state;
+    begin(&stage, 1 << 20);
+    header(&stage, "HTTP/1.1 200 OK\r\n");
+    header(&stage, "x-told: what somebody wrote\r\n");
+    header(&stage, " x-laneway-result: drop\r\n");
+    header(&stage, "\r\n");
+    assert_int_equal(judge(&stage), LW_OK);
+    end(&stage);
+}
+
+static void
+headers_without_an_end_are_cut_off_and_an_error(void **state)
+{
+    struct stage stage;
+    int lines = 0;
+    (void)state;
+    begin(&stage, 1 << 20);
+    header(&stage, "HTTP/1.1 200 OK\r\n");
+    while (stage.goes_on && lines++ < 1000000) {
+        header(&stage, "x-more: of the same\r\n");
+    }
+    assert_in_range(lines, 1000, 20000);
+    assert_int_equal(judge(&stage), LW_ERROR);
+    assert_non_null(strstr(lw_delivery_reason(&stage.delivery), "larger than 256 KiB"));
+    lw_http_answer_begin(&stage.answer);
+    stage.goes_on = true;
+    header(&stage, "HTTP/1.1 200 OK\r\n");
+    assert_true(stage.goes_on);
+    assert_int_equal(judge(&stage), LW_OK);
+    end(&stage);
+}
+
+static void
 statuses_that_mean_nothing_are_errors(void **state)
 {
     static const char *const lines[] = { "HTTP/1.1 101 Switching", "HTTP/1.1 600 What",
@@ -191,6 +245,9 @@ main(void)
         cmocka_unit_test(of_a_body_that_is_only_a_reason_little_is_kept),
         cmocka_unit_test(nothing_of_one_answer_reaches_the_next),
         cmocka_unit_test(retry_after_delays_the_message_on_every_retry),
+        cmocka_unit_test(trailers_mean_nothing_behind_an_empty_body_too),
+        cmocka_unit_test(a_folded_line_is_no_header),
+        cmocka_unit_test(headers_without_an_end_are_cut_off_and_an_error),
         cmocka_unit_test(statuses_that_mean_nothing_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
