@@ -364,6 +364,73 @@ words_that_mean_nothing_are_named(void **state)
     world_destroy(world);
 }
 
+/* -- What is too large ------------------------------------------------------------------------------- */
+
+static void
+a_message_whose_key_makes_too_large_headers_is_dead_and_harms_no_other(void **state)
+{
+    struct lw_http_options options = http_options(server.url);
+    struct world *world = world_create();
+    char *key = calloc(1, 400 << 10);
+    (void)state;
+    http_create(world, &options, 1, 10000);
+    assert_non_null(key);
+    struct lw_delivery *large = world_delivery(world, "ok");
+    large->message.key = (struct lw_bytes){ key, 400 << 10 };
+    assert_true(world_submit(world, large));
+    assert_int_equal(world->engine->room, 1);
+    world_wait_results(world, 1);
+    assert_int_equal(large->verdict, LW_DEAD);
+    assert_false(large->outcome->is_uncharged);
+    assert_non_null(strstr(lw_delivery_reason(large), "768 KiB is the most"));
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    world_destroy(world);
+    free(key);
+}
+
+static void
+a_message_with_large_headers_is_sent(void **state)
+{
+    static char text[600 << 10];
+    struct http_server h2;
+    struct lw_header header = { lw_bytes_of("large"), { text, sizeof text } };
+    const char *const arguments[] = { "--tls", http_certificate(), http_key(), "--h2", NULL };
+    (void)state;
+    memset(text, 'x', sizeof text);
+    http_server_start(&h2, 0, arguments);
+    struct lw_http_options options = http_options(h2.url);
+    options.trust_file = http_certificate();
+    struct world *world = http_open_world(h2.port ? &h2 : &server, h2.port ? &options : NULL,
+                                          10000);
+    world->headers = &header;
+    world->header_count = 1;
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    header.value.size = 30 << 10; /* by HTTP/2, and again by 1.1 */
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    header.value.size = 60 << 10;
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    http_server_stop(&h2);
+    world_destroy(world);
+}
+
+/* libcurl calls that "out of memory": taken so, the message would be sent for ever. */
+static void
+a_header_of_an_answer_that_is_too_large_is_an_error(void **state)
+{
+    enum { BYTES = 150 << 10 };
+    static char text[BYTES + 256];
+    (void)state;
+    struct world *world = open_at(server.url, 10000);
+    int size = snprintf(text, sizeof text, "raw HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx: ");
+    memset(text + size, 'x', BYTES);
+    memcpy(text + size + BYTES, "\r\n\r\n", 5);
+    struct lw_delivery *delivery = http_ask(world, text);
+    assert_int_equal(delivery->verdict, LW_ERROR);
+    assert_false(delivery->outcome->is_uncharged);
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    world_destroy(world);
+}
+
 /* -- Ends and tokens --------------------------------------------------------------------------------- */
 
 static void
@@ -555,6 +622,10 @@ main(void)
         cmocka_unit_test(a_huge_answer_is_an_error_and_its_connection_is_closed_early),
         cmocka_unit_test(interim_answers_and_trailers_mean_nothing),
         cmocka_unit_test(words_that_mean_nothing_are_named),
+        cmocka_unit_test(
+            a_message_whose_key_makes_too_large_headers_is_dead_and_harms_no_other),
+        cmocka_unit_test(a_message_with_large_headers_is_sent),
+        cmocka_unit_test(a_header_of_an_answer_that_is_too_large_is_an_error),
         cmocka_unit_test(a_cancelled_request_ends_at_once),
         cmocka_unit_test(an_engine_may_be_destroyed_with_requests_under_way),
         cmocka_unit_test(a_token_is_read_again_when_it_changes),

@@ -36,7 +36,7 @@ take_one(struct lw_http *http, struct lw_delivery *delivery)
     struct lw_list *node = lw_list_first(&http->idle);
     if (node &&
         lw_http_transfer_begin(LW_CONTAINER(node, struct lw_http_transfer, link), delivery)) {
-        http->engine.room--;
+        lw_http_update_room(http);
         return true;
     }
     lw_http_wait_for_memory(http);

@@ -340,6 +340,7 @@ lw_http_request_write(struct lw_http_request *request, const struct lw_delivery 
     lw_text_clear(&request->text);
     request->count = 0;
     put_all(request, delivery, fixed, deadline_ms);
+    request->head_bytes = request->text.size + request->count; /* a line ends with two bytes */
     if (request->text.is_failed || !reserve_lines(request)) {
         return NULL;
     }

@@ -12,11 +12,20 @@
 #include "base/text.h"
 #include "core/delivery.h"
 
+/*
+ * libcurl takes a head of 1 MiB, which a small body is part of. For HTTP/2 it takes 64 KiB, of
+ * which each line costs 12 bytes more: above the second bound a request is one of HTTP/1.1.
+ */
+#define LW_HTTP_HEAD_BYTES_MAX (768 * 1024)
+#define LW_HTTP_HEAD_BYTES_MAX_2 (48 * 1024)
+#define LW_HTTP_LINE_BYTES_2 12
+
 struct lw_http_request {
     struct lw_text text;        /* lines, each ended by a zero */
     struct lw_curl_line *lines; /* their list */
     size_t capacity;
     size_t count;
+    size_t head_bytes; /* of the lines, as they are sent */
 };
 
 /* What every request of a handler has. */

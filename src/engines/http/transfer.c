@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "core/partition.h"
 #include "engines/http/http.h"
 
 #define HOLD_MIN_MS 1000
 #define HOLD_MAX_MS 30000
+#define MEMORY_BYTES (256 * 1024) /* what libcurl asks for at most for one thing, about */
 
 /* -- The easy handle ------------------------------------------------------------------------------- */
 
@@ -131,6 +133,31 @@ make_easy(struct lw_http_transfer *transfer)
     return false;
 }
 
+/* -- Results --------------------------------------------------------------------------------------- */
+
+static void
+report(struct lw_http_transfer *transfer, enum lw_verdict verdict)
+{
+    struct lw_http *http = transfer->http;
+    struct lw_delivery *delivery = transfer->delivery;
+    transfer->delivery = NULL;
+    delivery->engine_data = NULL;
+    delivery->verdict = (uint8_t)verdict;
+    lw_list_remove(&transfer->link);
+    lw_list_push_front(&http->idle, &transfer->link);
+    http->running_count--;
+    http->has_done = true;
+    lw_engine_done(&http->engine, delivery);
+}
+
+static void
+say(struct lw_http_transfer *transfer, const char *reason)
+{
+    struct lw_outcome *outcome = transfer->delivery->outcome;
+    lw_outcome_clear(outcome);
+    lw_outcome_set_reason(outcome, reason, strlen(reason));
+}
+
 /* -- Beginning ------------------------------------------------------------------------------------- */
 
 /* NULL: POST, which a body is by itself. */
@@ -148,6 +175,15 @@ method_of(const struct lw_http *http)
     return NULL;
 }
 
+static long
+version_for(const struct lw_http_transfer *transfer)
+{
+    const struct lw_http_request *request = &transfer->request;
+    bool is_large = request->head_bytes + request->count * LW_HTTP_LINE_BYTES_2 >
+                    LW_HTTP_HEAD_BYTES_MAX_2;
+    return is_large ? LW_CURL_HTTP_1_1 : version_of(transfer->http);
+}
+
 static bool
 set_message(struct lw_http_transfer *transfer, const struct lw_delivery *delivery,
             struct lw_curl_line *lines)
@@ -159,6 +195,7 @@ set_message(struct lw_http_transfer *transfer, const struct lw_delivery *deliver
     return set(transfer->easy, LW_CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)value.size) == 0 &&
            set(transfer->easy, LW_CURLOPT_POSTFIELDS, value.size > 0 ? value.data : "") == 0 &&
            (!method || set(transfer->easy, LW_CURLOPT_CUSTOMREQUEST, method) == 0) &&
+           set(transfer->easy, LW_CURLOPT_HTTP_VERSION, version_for(transfer)) == 0 &&
            set(transfer->easy, LW_CURLOPT_HTTPHEADER, lines) == 0;
 }
 
@@ -200,6 +237,31 @@ look_at_token(struct lw_http *http, bool at_once)
     http->fixed.authorization = lw_http_token_line(&http->token);
 }
 
+static void
+take(struct lw_http_transfer *transfer, struct lw_delivery *delivery)
+{
+    struct lw_http *http = transfer->http;
+    transfer->delivery = delivery;
+    delivery->deadline = transfer->deadline;
+    delivery->engine_data = transfer;
+    lw_list_remove(&transfer->link);
+    lw_list_push(&http->running, &transfer->link);
+    http->running_count++;
+}
+
+/* No service could be told of it: that is the message's own fault, and no retry mends it. */
+static void
+refuse(struct lw_http_transfer *transfer)
+{
+    char reason[160];
+    (void)snprintf(reason, sizeof reason,
+                   "key and headers make %zu KiB of headers of a request, and 768 KiB is the "
+                   "most",
+                   transfer->request.head_bytes / 1024);
+    say(transfer, reason);
+    report(transfer, LW_DEAD);
+}
+
 bool
 lw_http_transfer_begin(struct lw_http_transfer *transfer, struct lw_delivery *delivery)
 {
@@ -214,15 +276,15 @@ lw_http_transfer_begin(struct lw_http_transfer *transfer, struct lw_delivery *de
     struct lw_curl_line *lines = lw_http_request_write(
         &transfer->request, delivery, &http->fixed, has_end ? http->timeout_ms : -1);
     transfer->deadline = has_end ? now + (uint64_t)http->timeout_ms * LW_MS : LW_NEVER;
+    if (lines && transfer->request.head_bytes > LW_HTTP_HEAD_BYTES_MAX) {
+        take(transfer, delivery);
+        refuse(transfer);
+        return true;
+    }
     if (!lines || !set_message(transfer, delivery, lines) || !add(transfer)) {
         return false;
     }
-    transfer->delivery = delivery;
-    delivery->deadline = transfer->deadline;
-    delivery->engine_data = transfer;
-    lw_list_remove(&transfer->link);
-    lw_list_push(&http->running, &transfer->link);
-    http->running_count++;
+    take(transfer, delivery);
     return true;
 }
 
@@ -246,29 +308,6 @@ leave(struct lw_http_transfer *transfer)
     (void)http->curl.multi_remove_handle(http->multi, transfer->easy);
     lw_timers_disarm(&http->engine.host->timers, &transfer->timer);
     transfer->is_starved = false;
-}
-
-static void
-report(struct lw_http_transfer *transfer, enum lw_verdict verdict)
-{
-    struct lw_http *http = transfer->http;
-    struct lw_delivery *delivery = transfer->delivery;
-    transfer->delivery = NULL;
-    delivery->engine_data = NULL;
-    delivery->verdict = (uint8_t)verdict;
-    lw_list_remove(&transfer->link);
-    lw_list_push_front(&http->idle, &transfer->link);
-    http->running_count--;
-    http->has_done = true;
-    lw_engine_done(&http->engine, delivery);
-}
-
-static void
-say(struct lw_http_transfer *transfer, const char *reason)
-{
-    struct lw_outcome *outcome = transfer->delivery->outcome;
-    lw_outcome_clear(outcome);
-    lw_outcome_set_reason(outcome, reason, strlen(reason));
 }
 
 static void
@@ -399,6 +438,7 @@ enum trouble {
     TROUBLE_CONNECTION,
     TROUBLE_GARBAGE,
     TROUBLE_BROKEN,
+    TROUBLE_TOO_LARGE,
     TROUBLE_MEMORY
 };
 
@@ -407,6 +447,19 @@ static bool
 is_alert(const struct lw_http_transfer *transfer)
 {
     return transfer->answer.status == 0 && strstr(transfer->error, "alert") != NULL;
+}
+
+/*
+ * libcurl says "out of memory" also of what is larger than it takes, such as a header of 100 KiB
+ * in an answer. That would be so again with every try, so it is told apart.
+ */
+static enum trouble
+trouble_of_memory(const struct lw_http_transfer *transfer)
+{
+    void *memory = lw_alloc(MEMORY_BYTES);
+    bool is_short = !memory || transfer->is_starved || transfer->answer.is_starved;
+    lw_free(memory);
+    return is_short ? TROUBLE_MEMORY : TROUBLE_TOO_LARGE;
 }
 
 static enum trouble
@@ -438,7 +491,9 @@ trouble_of(const struct lw_http_transfer *transfer, int result)
     case LW_CURLE_WRITE_ERROR: /* we ended it */
         return transfer->answer.is_starved ? TROUBLE_MEMORY : TROUBLE_NONE;
     case LW_CURLE_OUT_OF_MEMORY:
-        return TROUBLE_MEMORY;
+        return trouble_of_memory(transfer);
+    case LW_CURLE_TOO_LARGE:
+        return TROUBLE_TOO_LARGE;
     case LW_CURLE_PARTIAL_FILE:
         return TROUBLE_BROKEN;
     case LW_CURLE_GOT_NOTHING:
@@ -531,6 +586,10 @@ lw_http_transfer_on_end(struct lw_http_transfer *transfer, int result)
         break;
     case TROUBLE_BROKEN:
         on_broken(transfer, words);
+        break;
+    case TROUBLE_TOO_LARGE:
+        charge(transfer, "a header of its request, or of the service's answer, is larger than "
+                         "libcurl takes (about 100 KiB)");
         break;
     case TROUBLE_MEMORY:
         give_back(transfer, "no memory for its request");
