@@ -189,6 +189,40 @@ a_connection_that_takes_too_long_charges_nobody(void **state)
     world_destroy(world);
 }
 
+/* -- Proxies ----------------------------------------------------------------------------------------- */
+
+/* What a message comes to whose service is behind this server as a proxy. */
+static void
+assert_no_way(const char *url, const char *status, const char *text, const char *words)
+{
+    char proxy[64];
+    struct http_server way;
+    const char *const arguments[] = { "--connect", status, NULL };
+    http_server_start(&way, 0, arguments);
+    (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", way.port);
+    struct lw_http_options options = http_options(url);
+    options.proxy = proxy;
+    options.connect_timeout_ms = 500;
+    struct world *world = http_open_world(&way, &options, 10000);
+    assert_down(world, http_ask(world, text), "E0620");
+    assert_non_null(strstr(world->engine->down_error.message, words));
+    http_server_stop(&way);
+    world_destroy(world);
+}
+
+static void
+a_proxy_that_knows_no_way_charges_nobody(void **state)
+{
+    (void)state;
+    assert_no_way("https://laneway-test.invalid/", "503", "ok", "503");
+    assert_no_way("https://laneway-test.invalid/", "407", "ok", "407");
+    /* It says yes, and nothing comes through. */
+    assert_no_way("https://laneway-test.invalid/", "200", "ok", "cannot reach");
+    assert_no_way("http://laneway-test.invalid/", "200",
+                  "raw HTTP/1.1 407 Who\r\ncontent-length: 0\r\n\r\n",
+                  "the proxy wants credentials");
+}
+
 /* -- TLS ------------------------------------------------------------------------------------------- */
 
 static void
@@ -612,6 +646,7 @@ main(void)
         cmocka_unit_test(a_name_that_does_not_exist_is_a_service_that_is_down),
         cmocka_unit_test(descriptors_that_ran_out_charge_nobody_and_are_named),
         cmocka_unit_test(a_connection_that_takes_too_long_charges_nobody),
+        cmocka_unit_test(a_proxy_that_knows_no_way_charges_nobody),
         cmocka_unit_test(a_certificate_that_nobody_trusts_charges_nobody),
         cmocka_unit_test(tls_and_plaintext_that_meet_charge_nobody),
         cmocka_unit_test(a_service_that_wants_our_certificate_gets_it),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""http_server.py [--port N] [--tls CERT KEY] [--client-ca CA] [--h2]: a service for tests.
+"""http_server.py [--port N] [--tls CERT KEY] [--client-ca CA] [--h2] ...: a service for tests.
 
 Prints its port, then answers until its standard input ends. A request's body says what to do:
 the commands of tests/engines/conformance.h, and
@@ -11,7 +11,8 @@ the commands of tests/engines/conformance.h, and
     big N               200 with N bytes in chunks, as fast as they are taken
     token               401 unless the bearer token is the text in TOKEN's file, see --token
     stats               {"connections": ..., "requests": ..., "big_sent": ...}
-With --h2 it speaks HTTP/2 (python3-h2) over TLS to those who can.
+With --h2 it speaks HTTP/2 (python3-h2) over TLS to those who can. As a proxy it answers CONNECT
+with --connect STATUS, and knows no way.
 """
 import argparse
 import asyncio
@@ -161,6 +162,10 @@ async def serve_one(reader, writer):
     """False: the connection is over."""
     request = await read_request(reader)
     counts["requests"] += 1
+    if request.line.startswith("CONNECT "):
+        write_answer(writer, options.connect, [], b"no way")
+        await writer.drain()
+        return options.connect != 200
     word, _, rest = request.body.partition(b" ")
     if word in (b"raw", b"rawclose", b"rawreset"):
         writer.write(rest)
@@ -270,6 +275,7 @@ parser.add_argument("--tls", nargs=2)
 parser.add_argument("--client-ca")
 parser.add_argument("--h2", action="store_true")
 parser.add_argument("--token")
+parser.add_argument("--connect", type=int, default=502)
 options = parser.parse_args()
 if options.h2:
     try:

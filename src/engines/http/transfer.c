@@ -5,8 +5,8 @@
  * libcurl itself allocates for each request, which is its own affair.
  *
  * Who is charged: what was answered in HTTP is judged by answer.c, and 429 and 503 are nobody's
- * fault until max_hold. No connection and no TLS: nobody, and the circuit opens. Something that
- * is no HTTP, or an end before an answer: the message, if this service ever answered well, since
+ * fault until max_hold. No connection, no TLS, no way through a proxy: nobody, and the circuit
+ * opens. Something that is no HTTP, or an end before an answer: the message, if this service ever answered well, since
  * otherwise the address is wrong. Its time is over: the message, once it was sent.
  */
 #include <stdio.h>
@@ -102,9 +102,12 @@ set_up(struct lw_http_transfer *transfer)
     (void)set(transfer->easy, LW_CURLOPT_QUICK_EXIT, 1L);              /* since 7.87 */
     (void)set(transfer->easy, LW_CURLOPT_PROTOCOLS_STR, "http,https"); /* since 7.85 */
     (void)set(transfer->easy, LW_CURLOPT_PIPEWAIT, version == LW_CURL_HTTP_2TLS ? 1L : 0L);
+    /* What a proxy says of the way to the service is not the service's answer. */
+    (void)set(transfer->easy, LW_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* since 7.54 */
     return set(transfer->easy, LW_CURLOPT_URL, options->url) == 0 &&
            set(transfer->easy, LW_CURLOPT_NOSIGNAL, 1L) == 0 &&
            set(transfer->easy, LW_CURLOPT_PROXY, options->proxy ? options->proxy : "") == 0 &&
+           set(transfer->easy, LW_CURLOPT_NOPROXY, "") == 0 && /* nor the environment's */
            set(transfer->easy, LW_CURLOPT_HTTP_VERSION, version) == 0 &&
            set_callbacks(transfer) && set_trust(transfer) &&
            lw_http_multi_own_sockets(http, transfer->easy);
@@ -462,12 +465,38 @@ trouble_of_memory(const struct lw_http_transfer *transfer)
     return is_short ? TROUBLE_MEMORY : TROUBLE_TOO_LARGE;
 }
 
+/* It wants credentials: that says nothing of the message. */
+static bool
+is_refused_by_proxy(const struct lw_http_transfer *transfer)
+{
+    return transfer->answer.status == 407 && transfer->http->options.proxy != NULL;
+}
+
+/* Its request is, or was, on its way. */
+static bool
+is_sent(const struct lw_http_transfer *transfer)
+{
+    int64_t sent_us = 0;
+    (void)transfer->http->curl.easy_getinfo(transfer->easy, LW_CURLINFO_PRETRANSFER_TIME_T,
+                                            &sent_us);
+    return sent_us > 0 || transfer->answer.status != 0;
+}
+
+static enum trouble
+trouble_of_stream(const struct lw_http_transfer *transfer)
+{
+    if (is_alert(transfer) || !is_sent(transfer)) {
+        return TROUBLE_CONNECTION;
+    }
+    return transfer->answer.status == 0 ? TROUBLE_GARBAGE : TROUBLE_BROKEN;
+}
+
 static enum trouble
 trouble_of(const struct lw_http_transfer *transfer, int result)
 {
     switch (result) {
     case LW_CURLE_OK:
-        return TROUBLE_NONE;
+        return is_refused_by_proxy(transfer) ? TROUBLE_CONNECTION : TROUBLE_NONE;
     case LW_CURLE_COULDNT_RESOLVE_PROXY:
     case LW_CURLE_COULDNT_RESOLVE_HOST:
     case LW_CURLE_COULDNT_CONNECT:
@@ -489,7 +518,9 @@ trouble_of(const struct lw_http_transfer *transfer, int result)
     case LW_CURLE_SSL_CLIENTCERT:
         return TROUBLE_CONNECTION;
     case LW_CURLE_WRITE_ERROR: /* we ended it */
-        return transfer->answer.is_starved ? TROUBLE_MEMORY : TROUBLE_NONE;
+        return transfer->answer.is_starved     ? TROUBLE_MEMORY
+               : is_refused_by_proxy(transfer) ? TROUBLE_CONNECTION
+                                               : TROUBLE_NONE;
     case LW_CURLE_OUT_OF_MEMORY:
         return trouble_of_memory(transfer);
     case LW_CURLE_TOO_LARGE:
@@ -499,11 +530,11 @@ trouble_of(const struct lw_http_transfer *transfer, int result)
     case LW_CURLE_GOT_NOTHING:
     case LW_CURLE_SEND_ERROR:
     case LW_CURLE_RECV_ERROR:
-        return is_alert(transfer)             ? TROUBLE_CONNECTION
-               : transfer->answer.status == 0 ? TROUBLE_GARBAGE
-                                              : TROUBLE_BROKEN;
+    case LW_CURLE_HTTP2:
+    case LW_CURLE_HTTP2_STREAM:
+        return trouble_of_stream(transfer);
     default:
-        return TROUBLE_GARBAGE;
+        return is_sent(transfer) ? TROUBLE_GARBAGE : TROUBLE_CONNECTION;
     }
 }
 
@@ -511,6 +542,9 @@ static const char *
 words_of(const struct lw_http_transfer *transfer, int result)
 {
     int failure = transfer->http->socket_failure;
+    if (is_refused_by_proxy(transfer)) {
+        return "the proxy wants credentials (407)";
+    }
     if (result == LW_CURLE_COULDNT_CONNECT && failure != 0) {
         return strerrordesc_np(failure); /* "Too many open files": libcurl would not tell */
     }
@@ -588,6 +622,9 @@ lw_http_transfer_on_end(struct lw_http_transfer *transfer, int result)
         on_broken(transfer, words);
         break;
     case TROUBLE_TOO_LARGE:
+        if (transfer->answer.status != 0) {
+            lw_http_circuit_on_answer(http);
+        }
         charge(transfer, "a header of its request, or of the service's answer, is larger than "
                          "libcurl takes (about 100 KiB)");
         break;
@@ -601,22 +638,12 @@ lw_http_transfer_on_end(struct lw_http_transfer *transfer, int result)
 
 /* -- Time ------------------------------------------------------------------------------------------ */
 
-/* Its request is, or was, on its way. */
-static bool
-is_connected(const struct lw_http_transfer *transfer)
-{
-    int64_t sent_us = 0;
-    (void)transfer->http->curl.easy_getinfo(transfer->easy, LW_CURLINFO_PRETRANSFER_TIME_T,
-                                            &sent_us);
-    return sent_us > 0 || transfer->answer.status != 0;
-}
-
 static void
 on_timer(struct lw_timer *timer, uint64_t now)
 {
     struct lw_http_transfer *transfer = LW_CONTAINER(timer, struct lw_http_transfer, timer);
     struct lw_http *http = transfer->http;
-    bool was_connected = transfer != &http->probe && is_connected(transfer);
+    bool was_connected = transfer != &http->probe && is_sent(transfer);
     char duration[32];
     char reason[96];
     if (was_connected && now < transfer->deadline) {
