@@ -189,6 +189,99 @@ a_connection_that_takes_too_long_charges_nobody(void **state)
     world_destroy(world);
 }
 
+/* -- The circuit ------------------------------------------------------------------------------------- */
+
+/* Of a request that was under way before: its connection failed. */
+static void
+fail_an_older_one(struct world *world)
+{
+    lw_http_circuit_on_failure(lw_http_of(world->engine), "E0620", "by a test");
+}
+
+static bool
+is_half_open(struct world *world)
+{
+    return lw_http_of(world->engine)->circuit == LW_HTTP_HALF_OPEN;
+}
+
+static bool
+is_probing(struct world *world)
+{
+    return lw_http_of(world->engine)->circuit == LW_HTTP_PROBING;
+}
+
+static void
+one_message_is_tried_though_an_older_one_never_ends(void **state)
+{
+    (void)state;
+    struct world *world = open_at(server.url, 0);
+    world_run(world, "hold");
+    world_spend(world, 20);
+    fail_an_older_one(world);
+    world_wait(world, is_half_open);
+    assert_int_equal(world->engine->room, 1);
+    struct lw_delivery *second = world_run(world, "wait 50 ok");
+    assert_int_equal(world->engine->room, 0);
+    world_wait_results(world, 1);
+    assert_int_equal(second->verdict, LW_OK);
+    assert_int_equal(world->engine->room, 3);
+    world_destroy(world);
+}
+
+static void
+failures_of_older_ones_do_not_touch_the_probe_and_their_answers_end_it(void **state)
+{
+    char url[64];
+    int port = 0;
+    int fd = listen_silently(&port);
+    (void)state;
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+    struct world *world = open_at(url, 10000);
+    struct lw_http *http = lw_http_of(world->engine);
+    fail_an_older_one(world);
+    world_wait(world, is_probing);
+    fail_an_older_one(world);
+    assert_int_equal(http->circuit, LW_HTTP_PROBING);
+    assert_false(lw_timer_is_armed(&http->circuit_timer));
+    lw_http_circuit_on_answer(http);
+    assert_int_equal(http->circuit, LW_HTTP_CLOSED);
+    assert_null(http->probe.easy);
+    assert_false(lw_timer_is_armed(&http->probe.timer));
+    assert_int_equal(world->engine->room, 4);
+    (void)close(fd);
+    world_destroy(world);
+}
+
+static void
+a_pause_is_told_of_again_once_the_service_can_be_reached(void **state)
+{
+    (void)state;
+    struct world *world = open_at(server.url, 10000);
+    http_ask(world, "raw HTTP/1.1 503 No\r\nretry-after: 600\r\ncontent-length: 0\r\n\r\n");
+    assert_string_equal(world->engine->down_error.code, "E0622");
+    fail_an_older_one(world);
+    assert_string_equal(world->engine->down_error.code, "E0620");
+    world_wait(world, is_half_open);
+    assert_true(world->engine->is_down);
+    assert_string_equal(world->engine->down_error.code, "E0622");
+    world_destroy(world);
+}
+
+static void
+what_may_be_secret_of_an_address_is_not_shown(void **state)
+{
+    char url[96];
+    (void)state;
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/hook/s3cr3t?key=s3cr3t",
+                   http_free_port());
+    struct world *world = open_at(url, 10000);
+    assert_down(world, http_ask(world, "ok"), "E0620");
+    assert_non_null(strstr(world->engine->down_error.message, "http://127.0.0.1:"));
+    assert_null(strstr(world->engine->down_error.message, "s3cr3t"));
+    assert_null(strstr(world->log, "s3cr3t"));
+    world_destroy(world);
+}
+
 /* -- Proxies ----------------------------------------------------------------------------------------- */
 
 /* What a message comes to whose service is behind this server as a proxy. */
@@ -646,6 +739,11 @@ main(void)
         cmocka_unit_test(a_name_that_does_not_exist_is_a_service_that_is_down),
         cmocka_unit_test(descriptors_that_ran_out_charge_nobody_and_are_named),
         cmocka_unit_test(a_connection_that_takes_too_long_charges_nobody),
+        cmocka_unit_test(one_message_is_tried_though_an_older_one_never_ends),
+        cmocka_unit_test(
+            failures_of_older_ones_do_not_touch_the_probe_and_their_answers_end_it),
+        cmocka_unit_test(a_pause_is_told_of_again_once_the_service_can_be_reached),
+        cmocka_unit_test(what_may_be_secret_of_an_address_is_not_shown),
         cmocka_unit_test(a_proxy_that_knows_no_way_charges_nobody),
         cmocka_unit_test(a_certificate_that_nobody_trusts_charges_nobody),
         cmocka_unit_test(tls_and_plaintext_that_meet_charge_nobody),

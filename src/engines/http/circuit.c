@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "engines/http/http.h"
+#include "engines/http/url.h"
 
 #define BACKOFF_MIN (1000 * LW_MS)
 #define BACKOFF_MAX (30000 * LW_MS)
 #define MEMORY_AFTER (100 * LW_MS)
+#define SHOWN_BYTES_MAX 200
 
 static bool
 is_open(const struct lw_http *http)
@@ -28,14 +30,27 @@ room_of(const struct lw_http *http)
         return 0;
     }
     if (http->circuit == LW_HTTP_HALF_OPEN) {
-        return http->running_count == 0 ? 1 : 0;
+        return !http->trial && http->running_count < http->connections ? 1 : 0;
     }
     return http->connections - http->running_count;
+}
+
+static void write_pause(struct lw_http *http, int64_t wait_ms);
+
+/* The pause is all that is left of what it was down for. */
+static void
+tell_of_pause(struct lw_http *http)
+{
+    uint64_t now = http->engine.host->now;
+    if (http->paused_until > now && !is_open(http) && !http->is_pause_said) {
+        write_pause(http, (int64_t)((http->paused_until - now) / LW_MS));
+    }
 }
 
 void
 lw_http_update_room(struct lw_http *http)
 {
+    tell_of_pause(http);
     bool is_down = !http->is_stopping && (is_open(http) || http->paused_until > 0);
     uint32_t room = room_of(http);
     bool has_room_changed = (room == 0) != (http->engine.room == 0);
@@ -64,11 +79,14 @@ write_error(struct lw_http *http, const char *code, const char *why, uint64_t wa
     struct lw_error *error = &http->engine.down_error;
     bool is_garbage = code[4] == '1'; /* E0621 */
     bool is_tls = strncasecmp(http->options.url, "https:", 6) == 0;
+    size_t origin = lw_http_url_origin(http->options.url); /* what follows may be secret */
+    int shown = origin < SHOWN_BYTES_MAX ? (int)origin : SHOWN_BYTES_MAX;
+    http->is_pause_said = false;
     lw_text_from_duration_ms((int64_t)(wait_ns / LW_MS), wait, sizeof wait);
     write_who(http, who, sizeof who);
-    lw_error_set(error, LW_STATUS_UNAVAILABLE, code, "handler \"%s\" %s %.160s: %s", http->name,
-                 is_garbage ? "gets no answer in HTTP from" : "cannot reach", http->options.url,
-                 why);
+    lw_error_set(error, LW_STATUS_UNAVAILABLE, code, "handler \"%s\" %s %.*s: %s", http->name,
+                 is_garbage ? "gets no answer in HTTP from" : "cannot reach", shown,
+                 http->options.url, why);
     lw_error_help(error, "%s paused until it works; no message was charged. Next try in %s.%s",
                   who, wait,
                   !is_garbage ? ""
@@ -84,6 +102,7 @@ write_pause(struct lw_http *http, int64_t wait_ms)
     char who[180];
     char wait[32];
     struct lw_error *error = &http->engine.down_error;
+    http->is_pause_said = true;
     lw_text_from_duration_ms(wait_ms, wait, sizeof wait);
     write_who(http, who, sizeof who);
     lw_error_set(error, LW_STATUS_UNAVAILABLE, "E0622",
@@ -104,6 +123,7 @@ lw_http_circuit_on_answer(struct lw_http *http)
     if (!was_off) {
         return;
     }
+    lw_http_transfer_end_probe(&http->probe);
     http->circuit = LW_HTTP_CLOSED;
     lw_timers_disarm(&http->engine.host->timers, &http->circuit_timer);
     lw_host_log(http->engine.host, LW_LOG_INFO, "handler.up", "the handler works again",
@@ -115,18 +135,21 @@ void
 lw_http_circuit_on_connected(struct lw_http *http)
 {
     http->circuit = LW_HTTP_HALF_OPEN;
+    http->trial = NULL;
     lw_host_log(http->engine.host, LW_LOG_DEBUG, "handler.probe",
                 "the service takes connections again: one message is tried", "handler=%s",
                 http->name);
     lw_http_update_room(http);
 }
 
-/* The first failure counts; those of requests that were under way with it say nothing new. */
+/* The first failure counts; those of requests that were under way with it say nothing new, and
+ * a probe that is under way knows better. */
 void
 lw_http_circuit_on_failure(struct lw_http *http, const char *code, const char *why)
 {
     struct lw_host *host = http->engine.host;
-    if (http->circuit == LW_HTTP_OPEN || http->is_stopping) {
+    bool is_probed = http->circuit == LW_HTTP_PROBING && http->probe.easy;
+    if (http->circuit == LW_HTTP_OPEN || is_probed || http->is_stopping) {
         lw_http_update_room(http);
         return;
     }

@@ -10,8 +10,10 @@
  *                                             answered)
  *   PROBING    a connection is tried, without a message
  *                                             next: HALF_OPEN, OPEN, CLOSED
- *   HALF_OPEN  one message at a time          next: CLOSED (answered), OPEN
- * It is down while OPEN and PROBING. A wait that the service asked for by Retry-After is a pause
+ *   HALF_OPEN  one message at a time, whatever older ones are still under way
+ *                                             next: CLOSED (answered), OPEN
+ * It is down while OPEN and PROBING. What requests of before say while it is PROBING counts only
+ * when it is an answer, which ends the probe. A wait that the service asked for by Retry-After is a pause
  * of its own, whatever the circuit.
  */
 #ifndef LW_ENGINES_HTTP_HTTP_H
@@ -63,7 +65,6 @@ struct lw_http {
     void *multi;
     struct lw_timer timer; /* libcurl's */
     bool is_timer_due;     /* at once: with the next flush */
-    bool is_acting;
     struct lw_http_socket **sockets; /* by descriptor */
     size_t socket_capacity;
     int socket_failure; /* errno of the last socket that could not be made; 0 none */
@@ -74,6 +75,7 @@ struct lw_http {
     struct lw_list idle;
     struct lw_list running;
     struct lw_http_transfer probe;
+    const struct lw_http_transfer *trial; /* the one message of HALF_OPEN, under way */
     bool has_starved; /* a transfer is */
     bool has_done;    /* results came since the last flush */
 
@@ -82,6 +84,7 @@ struct lw_http {
     bool has_answered; /* in HTTP, ever */
     bool is_stopping;
     uint64_t paused_until; /* Retry-After; 0 none */
+    bool is_pause_said;    /* down_error tells of it */
     bool is_memory_short;
     struct lw_timer circuit_timer;
     struct lw_timer pause_timer;
@@ -128,6 +131,8 @@ void lw_http_transfer_deinit(struct lw_http_transfer *transfer);
 bool lw_http_transfer_begin(struct lw_http_transfer *transfer, struct lw_delivery *delivery);
 /* Tries to connect, without a request. */
 bool lw_http_transfer_begin_probe(struct lw_http_transfer *transfer);
+/* Nothing happens when it is not under way. */
+void lw_http_transfer_end_probe(struct lw_http_transfer *transfer);
 /* libcurl says that it ended. */
 void lw_http_transfer_on_end(struct lw_http_transfer *transfer, int result);
 /* Ends it early; the message goes back, not charged. */

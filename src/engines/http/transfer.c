@@ -149,6 +149,7 @@ report(struct lw_http_transfer *transfer, enum lw_verdict verdict)
     lw_list_remove(&transfer->link);
     lw_list_push_front(&http->idle, &transfer->link);
     http->running_count--;
+    http->trial = http->trial == transfer ? NULL : http->trial;
     http->has_done = true;
     lw_engine_done(&http->engine, delivery);
 }
@@ -250,6 +251,7 @@ take(struct lw_http_transfer *transfer, struct lw_delivery *delivery)
     lw_list_remove(&transfer->link);
     lw_list_push(&http->running, &transfer->link);
     http->running_count++;
+    http->trial = http->circuit == LW_HTTP_HALF_OPEN ? transfer : http->trial;
 }
 
 /* No service could be told of it: that is the message's own fault, and no retry mends it. */
@@ -582,10 +584,19 @@ on_broken(struct lw_http_transfer *transfer, const char *words)
     charge(transfer, reason);
 }
 
+void
+lw_http_transfer_end_probe(struct lw_http_transfer *transfer)
+{
+    if (transfer->easy) {
+        leave(transfer);
+        drop_easy(transfer); /* its connection could not be used again */
+    }
+}
+
 static void
 on_probe_end(struct lw_http *http, enum trouble trouble, const char *words)
 {
-    drop_easy(&http->probe); /* its connection could not be used again */
+    drop_easy(&http->probe);
     if (http->circuit != LW_HTTP_PROBING) {
         return;
     }

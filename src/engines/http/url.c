@@ -117,6 +117,14 @@ lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size)
     return fault.text == NULL;
 }
 
+size_t
+lw_http_url_origin(const char *url)
+{
+    const char *host = strstr(url, "//");
+    host = host ? host + 2 : url;
+    return (size_t)(host - url) + strcspn(host, "/?#");
+}
+
 static bool
 is_name(const char *text)
 {

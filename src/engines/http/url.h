@@ -23,6 +23,8 @@ lw_http_is_token(unsigned char c)
  * and `why` says it as the end of a sentence ("has no host").
  */
 bool lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size);
+/* How much of a right address is scheme, host and port: what may be shown of it. */
+size_t lw_http_url_origin(const char *url);
 /* NULL: it may be sent with every request; else why not, as the end of a sentence. */
 const char *lw_http_header_fault(const char *name, const char *value);
 

@@ -29,6 +29,15 @@ addresses_are_taken(void **state)
 }
 
 static void
+only_its_beginning_is_shown(void **state)
+{
+    (void)state;
+    assert_int_equal(lw_http_url_origin("http://host"), 11);
+    assert_int_equal(lw_http_url_origin("https://h:8080/hook/SECRET"), 14);
+    assert_int_equal(lw_http_url_origin("http://[::1]:80?key=SECRET"), 15);
+}
+
+static void
 a_mistake_has_its_place(void **state)
 {
     static const struct {
@@ -89,6 +98,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_taken),
+        cmocka_unit_test(only_its_beginning_is_shown),
         cmocka_unit_test(a_mistake_has_its_place),
         cmocka_unit_test(headers_are_tokens_and_one_line),
     };
