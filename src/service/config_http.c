@@ -51,7 +51,8 @@ check_headers(struct lw_config_build *build, const struct lw_config_handler *han
     for (const struct lw_node *node = map ? map->first : NULL; node; node = node->next) {
         const char *fault = node->is_bad || node->kind != LW_NODE_SCALAR
                                 ? NULL
-                                : lw_http_header_fault(node->key, node->text);
+                                : lw_http_header_fault(node->key, node->text,
+                                                       handler->http.token != NULL);
         if (fault) {
             char shown[SHOWN_BYTES_MAX];
             struct lw_diagnostic *item = lw_diagnostics_add(
@@ -96,8 +97,10 @@ is_loopback(const char *url)
 {
     const char *host = strstr(url, "//");
     host = host ? host + 2 : url;
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           strncasecmp(host, "localhost", 9) == 0;
+    size_t size = strcspn(host, *host == '[' ? "/?" : ":/?");
+    bool is_number = strspn(host, "0123456789.") == size;
+    return (is_number && strncmp(host, "127.", 4) == 0) || strncmp(host, "[::1]", 5) == 0 ||
+           (size == 9 && strncasecmp(host, "localhost", 9) == 0);
 }
 
 static void

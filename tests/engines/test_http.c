@@ -336,16 +336,19 @@ headers_of_a_message_reach_the_service_and_nothing_is_injected(void **state)
 static void
 headers_of_the_configuration_come_with_every_request(void **state)
 {
-    struct lw_property headers[] = { { "x-tenant", "7" }, { "Content-Type", "text/csv" } };
+    struct lw_property headers[] = { { "x-tenant", "7" },
+                                     { "Content-Type", "text/csv" },
+                                     { "User-Agent", "ours" } };
     struct lw_http_options options = http_options(NULL);
     options.headers = headers;
-    options.header_count = 2;
+    options.header_count = 3;
     options.method = LW_HTTP_METHOD_PUT;
     struct world *world = http_open_world(&server, &options, 20000);
     (void)state;
     json_t *root = shown(world);
     assert_string_equal(json_string_value(json_object_get(root, "line")), "PUT /in HTTP/1.1");
     assert_string_equal(header_of(root, "x-tenant"), "7");
+    assert_string_equal(header_of(root, "user-agent"), "ours");
     assert_string_equal(header_of(root, "content-type"), "text/csv");
     json_decref(root);
     world_destroy(world);

@@ -172,7 +172,7 @@ read_texts(const char *bytes, size_t size)
     if (lw_http_retry_after((struct lw_bytes){ bytes, size }, 1000, &ms)) {
         lw_assert(ms >= 0);
     }
-    (void)lw_http_header_fault(text, text);
+    (void)lw_http_header_fault(text, text, size % 2 == 0);
 }
 
 int

@@ -112,6 +112,10 @@ headers_that_cannot_be_sent_are_refused(void **state)
                     "error[E0126]: the header \"x\" has a value with a control character");
     config_mentions(with_handler("    http: http://h/\n    headers: { Content-Length: 5 }\n"),
                     "error[E0126]: the header \"Content-Length\" is set by Laneway");
+    config_mentions(with_handler("    http: http://127.0.0.1/\n    auth: { token: abc }\n"
+                                 "    headers: { Authorization: 'Basic YTpi' }\n"),
+                    "error[E0126]: the header \"Authorization\" is set by auth.token; keep one "
+                    "of the two");
     config_mentions(with_handler("    http: http://h/\n    headers: { x-msg-a: b }\n"),
                     "error[E0126]: the header \"x-msg-a\" is set by Laneway");
 }
@@ -144,6 +148,10 @@ a_token_in_the_clear_is_warned_about_but_not_on_this_computer(void **state)
     config_mentions(
         with_handler("    http: http://charge.internal/\n    auth: { token: abc }\n"),
         "warning[W0318]: the token of handlers.charge goes over the network");
+    config_mentions(with_handler("    http: http://localhost.evil/\n    auth: { token: abc }\n"),
+                    "warning[W0318]");
+    config_mentions(with_handler("    http: http://127.0.0.1.evil/\n    auth: { token: abc }\n"),
+                    "warning[W0318]");
     config_is_fine(
         with_handler("    http: http://localhost:8080/\n    auth: { token: abc }\n"));
     config_is_fine(

@@ -10,8 +10,6 @@
 #include "base/alloc.h"
 #include "engines/http/http.h"
 
-enum { OWN_LINES = 2 };
-
 static bool
 copy_texts(struct lw_http *http)
 {
@@ -39,6 +37,17 @@ append_line(struct lw_http *http, const char *name, const char *value)
     lw_text_append_char(&http->fixed_text, '\0');
 }
 
+static bool
+has_header(const struct lw_http_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->header_count; i++) {
+        if (strcasecmp(options->headers[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A fixed content-type is for messages that have none of their own. */
 static bool
 is_content_type(const struct lw_property *header)
@@ -59,8 +68,11 @@ find_content_type(const struct lw_http_options *options)
 static bool
 write_lines(struct lw_http *http, const struct lw_http_options *options)
 {
-    size_t count = OWN_LINES;
-    append_line(http, "user-agent", "laneway/" LW_VERSION_STRING);
+    size_t count = 1;
+    if (!has_header(options, "user-agent")) {
+        append_line(http, "user-agent", "laneway/" LW_VERSION_STRING);
+        count++;
+    }
     lw_text_append(&http->fixed_text, "expect:"); /* no question before large bodies */
     lw_text_append_char(&http->fixed_text, '\0');
     for (size_t i = 0; i < options->header_count; i++) {

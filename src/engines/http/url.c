@@ -170,8 +170,11 @@ is_ours(const char *name)
 }
 
 const char *
-lw_http_header_fault(const char *name, const char *value)
+lw_http_header_fault(const char *name, const char *value, bool has_token)
 {
+    if (has_token && strcasecmp(name, "authorization") == 0) {
+        return "is set by auth.token; keep one of the two";
+    }
     if (is_ours(name)) {
         return "is set by Laneway";
     }

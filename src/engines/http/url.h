@@ -25,7 +25,10 @@ lw_http_is_token(unsigned char c)
 bool lw_http_url_check(const char *url, size_t *ret_at, char *why, size_t size);
 /* How much of a right address is scheme, host and port: what may be shown of it. */
 size_t lw_http_url_origin(const char *url);
-/* NULL: it may be sent with every request; else why not, as the end of a sentence. */
-const char *lw_http_header_fault(const char *name, const char *value);
+/*
+ * NULL: it may be sent with every request; else why not, as the end of a sentence. `has_token`:
+ * the token is a header already.
+ */
+const char *lw_http_header_fault(const char *name, const char *value, bool has_token);
 
 #endif

@@ -80,17 +80,18 @@ static void
 headers_are_tokens_and_one_line(void **state)
 {
     (void)state;
-    assert_null(lw_http_header_fault("x-tenant", "7"));
-    assert_null(lw_http_header_fault("Authorization", "Basic abc=="));
-    assert_null(lw_http_header_fault("x", ""));
-    assert_non_null(lw_http_header_fault("", "x"));
-    assert_non_null(lw_http_header_fault("a b", "x"));
-    assert_non_null(lw_http_header_fault("a:", "x"));
-    assert_non_null(lw_http_header_fault("a", "x\ny"));
-    assert_non_null(lw_http_header_fault("a", "x\x7f"));
-    assert_non_null(lw_http_header_fault("Transfer-Encoding", "chunked"));
-    assert_non_null(lw_http_header_fault("CE-id", "1"));
-    assert_non_null(lw_http_header_fault("X-Laneway-Attempt", "1"));
+    assert_null(lw_http_header_fault("x-tenant", "7", false));
+    assert_null(lw_http_header_fault("Authorization", "Basic abc==", false));
+    assert_non_null(lw_http_header_fault("Authorization", "Basic abc==", true));
+    assert_null(lw_http_header_fault("x", "", true));
+    assert_non_null(lw_http_header_fault("", "x", false));
+    assert_non_null(lw_http_header_fault("a b", "x", false));
+    assert_non_null(lw_http_header_fault("a:", "x", false));
+    assert_non_null(lw_http_header_fault("a", "x\ny", false));
+    assert_non_null(lw_http_header_fault("a", "x\x7f", false));
+    assert_non_null(lw_http_header_fault("Transfer-Encoding", "chunked", false));
+    assert_non_null(lw_http_header_fault("CE-id", "1", false));
+    assert_non_null(lw_http_header_fault("X-Laneway-Attempt", "1", false));
 }
 
 int
