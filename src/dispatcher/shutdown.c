@@ -241,12 +241,14 @@ is_only_publishing(const struct lw_dispatcher *dispatcher)
            dispatcher->held_count == dispatcher->publishing_count;
 }
 
+/* Something waits for an operator, or for a handler that went down since the drain began. */
 static bool
-is_waiting_paused(const struct lw_dispatcher *dispatcher)
+has_hopeless(const struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
-        if (subscription->is_paused && subscription->queued + subscription->parked > 0) {
+        bool is_stopped = subscription->is_paused || subscription->is_engine_down;
+        if (is_stopped && subscription->queued + subscription->parked > 0) {
             return true;
         }
     }
@@ -257,7 +259,7 @@ static void
 continue_draining(struct lw_dispatcher *dispatcher)
 {
     struct lw_timers *timers = &dispatcher->host->timers;
-    if (is_waiting_paused(dispatcher)) {
+    if (has_hopeless(dispatcher)) {
         each_held(dispatcher, give_back_hopeless);
     }
     if (dispatcher->held_count == 0) {
