@@ -17,10 +17,10 @@ enum { SHOWN_BYTES_MAX = 400, KEY_BYTES_MAX = 128 };
 bool
 lw_name_is_secret(const char *name, size_t length)
 {
-    static const char *const words[] = { "password",   "passwd",     "secret",  "token",
-                                         "credential", "key.pem",    "private", "jaas",
-                                         "keytab",     "auth_params", "authorization",
-                                         "cookie",     "api-key",    "api_key", "apikey" };
+    static const char *const words[] = { "password",   "passwd",      "secret",        "token",
+                                         "credential", "key.pem",     "private",       "jaas",
+                                         "keytab",     "auth_params", "authorization", "cookie",
+                                         "api-key",    "api_key",     "apikey" };
     char lower[KEY_BYTES_MAX];
     size_t size = length < KEY_BYTES_MAX - 1 ? length : KEY_BYTES_MAX - 1;
     for (size_t i = 0; i < size; i++) {

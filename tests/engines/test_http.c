@@ -108,6 +108,7 @@ statuses_429_and_503_are_retries_that_nobody_is_charged_for(void **state)
         assert_in_range(delivery->outcome->delay_ms, 1000, 30000);
         assert_false(world->engine->is_down);
     }
+    assert_true(world_has_logged(world, "handler.busy"));
     world_destroy(world);
 }
 

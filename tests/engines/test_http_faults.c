@@ -703,6 +703,20 @@ no_descriptor_is_watched_after_its_end(void **state)
 }
 
 static void
+no_timer_is_armed_while_nothing_runs(void **state)
+{
+    (void)state;
+    struct world *world = open_at(server.url, 10000);
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    world_turn(world, 0);
+    assert_int_equal(world->host->timers.count, 0);
+    http_ask(world, "rawclose HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi");
+    world_turn(world, 0);
+    assert_int_equal(world->host->timers.count, 0);
+    world_destroy(world);
+}
+
+static void
 requests_of_version_2_share_a_connection(void **state)
 {
     struct http_server h2;
@@ -764,6 +778,7 @@ main(void)
         cmocka_unit_test(a_token_is_read_again_when_it_changes),
         cmocka_unit_test(what_cannot_be_used_is_refused_at_its_making),
         cmocka_unit_test(no_descriptor_is_watched_after_its_end),
+        cmocka_unit_test(no_timer_is_armed_while_nothing_runs),
         cmocka_unit_test(requests_of_version_2_share_a_connection),
     };
     http_server_start(&server, 0, NULL);

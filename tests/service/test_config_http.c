@@ -148,10 +148,12 @@ a_token_in_the_clear_is_warned_about_but_not_on_this_computer(void **state)
     config_mentions(
         with_handler("    http: http://charge.internal/\n    auth: { token: abc }\n"),
         "warning[W0318]: the token of handlers.charge goes over the network");
-    config_mentions(with_handler("    http: http://localhost.evil/\n    auth: { token: abc }\n"),
-                    "warning[W0318]");
-    config_mentions(with_handler("    http: http://127.0.0.1.evil/\n    auth: { token: abc }\n"),
-                    "warning[W0318]");
+    config_mentions(
+        with_handler("    http: http://localhost.evil/\n    auth: { token: abc }\n"),
+        "warning[W0318]");
+    config_mentions(
+        with_handler("    http: http://127.0.0.1.evil/\n    auth: { token: abc }\n"),
+        "warning[W0318]");
     config_is_fine(
         with_handler("    http: http://localhost:8080/\n    auth: { token: abc }\n"));
     config_is_fine(

@@ -158,9 +158,8 @@ check(const char *name, const struct lw_http_options *options, struct lw_error *
                             options->url ? options->url : "", why);
     }
     for (size_t i = 0; i < options->header_count; i++) {
-        const char *fault = lw_http_header_fault(options->headers[i].name,
-                                                 options->headers[i].value,
-                                                 options->token != NULL);
+        const char *fault = lw_http_header_fault(
+            options->headers[i].name, options->headers[i].value, options->token != NULL);
         if (fault) {
             return lw_error_set(ret_error, LW_STATUS_CONFIG, "E0126",
                                 "handler \"%s\": the header \"%.100s\" %s", name,

@@ -63,8 +63,8 @@ struct lw_http {
     struct lw_engine engine;
     struct lw_curl curl;
     void *multi;
-    struct lw_timer timer; /* libcurl's */
-    bool is_timer_due;     /* at once: with the next flush */
+    struct lw_timer timer;           /* libcurl's */
+    bool is_timer_due;               /* at once: with the next flush */
     struct lw_http_socket **sockets; /* by descriptor */
     size_t socket_capacity;
     int socket_failure; /* errno of the last socket that could not be made; 0 none */
@@ -76,8 +76,8 @@ struct lw_http {
     struct lw_list running;
     struct lw_http_transfer probe;
     const struct lw_http_transfer *trial; /* the one message of HALF_OPEN, under way */
-    bool has_starved; /* a transfer is */
-    bool has_done;    /* results came since the last flush */
+    bool has_starved;                     /* a transfer is */
+    bool has_done;                        /* results came since the last flush */
 
     enum lw_http_circuit circuit;
     uint32_t failures; /* in a row */
@@ -85,6 +85,7 @@ struct lw_http {
     bool is_stopping;
     uint64_t paused_until; /* Retry-After; 0 none */
     bool is_pause_said;    /* down_error tells of it */
+    uint64_t busy_said_at; /* 0 never */
     bool is_memory_short;
     struct lw_timer circuit_timer;
     struct lw_timer pause_timer;

@@ -19,6 +19,7 @@
 
 #define HOLD_MIN_MS 1000
 #define HOLD_MAX_MS 30000
+#define BUSY_SAID_EVERY (60000 * LW_MS)
 #define MEMORY_BYTES (256 * 1024) /* what libcurl asks for at most for one thing, about */
 
 /* -- The easy handle ------------------------------------------------------------------------------- */
@@ -373,6 +374,20 @@ busy_delay_ms(const struct lw_http_transfer *transfer, uint64_t held_ms)
     return delay_ms < most_ms ? delay_ms : most_ms;
 }
 
+/* Nothing is down and nobody is charged, so nothing else would tell why messages wait. */
+static void
+say_busy(struct lw_http *http, long status)
+{
+    struct lw_host *host = http->engine.host;
+    if (http->busy_said_at > 0 && host->now - http->busy_said_at < BUSY_SAID_EVERY) {
+        return;
+    }
+    http->busy_said_at = host->now > 0 ? host->now : 1;
+    lw_host_log(host, LW_LOG_WARN, "handler.busy",
+                "the service says it is busy: messages are put off, and not charged",
+                "handler=%s status=%ld", http->name, status);
+}
+
 /* Puts the message off without a charge; false when it was put off for long enough. */
 static bool
 hold(struct lw_http_transfer *transfer)
@@ -388,6 +403,7 @@ hold(struct lw_http_transfer *transfer)
                    transfer->answer.status);
     say(transfer, transfer->answer.reason[0] ? transfer->answer.reason : reason);
     transfer->delivery->outcome->delay_ms = busy_delay_ms(transfer, held_ms);
+    say_busy(http, transfer->answer.status);
     transfer->delivery->outcome->is_uncharged = true;
     report(transfer, LW_RETRY);
     return true;
