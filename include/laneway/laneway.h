@@ -434,7 +434,7 @@ struct lw_subscription_options {
     lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
     lw_handler_batch_fn handler_batch; /* blocking, on LW_ENGINE_THREADS or _LOOP */
-    struct lw_batch_options batch;     /* of handler_batch, and of programs */
+    struct lw_batch_options batch;     /* of handler_batch, programs and http */
     void *user;
     uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
     int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */

@@ -194,7 +194,7 @@ static const struct lw_catalogue_entry entries[] = {
       "A batch must be able to fill within max_in_flight, one of a single key needs an order "
       "by "
       "key or partition, and the handler must take several messages at once: a function for "
-      "batches, a program that says so, or a built-in one that blocks.",
+      "batches, a program that says so, a service behind HTTP, or a built-in one that blocks.",
       "Change batch, or what the message names beside it." },
     { "E0410", "the client does not know a property",
       "Properties are handed to the client library unchanged. This one it does not have, or it "

@@ -196,7 +196,7 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
     }
 }
 
-/* Blocking functions, built-in handlers and programs that are kept alive take several messages. */
+/* Blocking functions, built-in handlers, services and programs that are kept alive take several. */
 static void
 check_batch(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
@@ -205,7 +205,8 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
                  handler->run.engine == LW_ENGINE_LOOP;
     bool is_told = handler->kind == LW_CONFIG_PROGRAM &&
                    handler->run.protocol != LW_PROTOCOL_ONCE;
-    bool takes_one = (form_of(handler) != LW_FORM_FUNCTION && !is_told) || is_io;
+    enum lw_handler_form form = form_of(handler);
+    bool takes_one = (form != LW_FORM_FUNCTION && form != LW_FORM_SERVICE && !is_told) || is_io;
     if (!batch || handler->run.batch.size <= 1 || !takes_one) {
         return;
     }
@@ -215,8 +216,8 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
     lw_diagnostic_show(
         item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
     lw_diagnostic_help(item,
-                       "leave batch out; programs of protocol lines and frames, functions "
-                       "and the built-in handlers but io take several");
+                       "leave batch out; programs of protocol lines and frames, services "
+                       "behind HTTP, functions and the built-in handlers but io take several");
 }
 
 /* Keys that only some handlers have, and what a handler is that has none of them. */

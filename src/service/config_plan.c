@@ -239,6 +239,19 @@ print_plugin(const struct lw_config_handler *handler, struct lw_text *out)
 }
 
 static void
+print_batch(const struct lw_batch_options *batch, struct lw_text *out)
+{
+    if (batch->size <= 1) {
+        return;
+    }
+    lw_text_format(out, ", batches of up to %u", batch->size);
+    lw_text_append(out, batch->keys == LW_BATCH_KEYS_ONE ? " of one key, wait " : ", wait ");
+    append_duration(out, batch->wait_ms);
+    lw_text_append(out, batch->verdict == LW_BATCH_VERDICT_ONE ? ", one verdict for all"
+                                                               : ", a verdict for each");
+}
+
+static void
 print_http(const struct lw_config_handler *handler, struct lw_text *out)
 {
     static const char *const methods[] = { [LW_HTTP_METHOD_POST] = "POST",
@@ -250,19 +263,7 @@ print_http(const struct lw_config_handler *handler, struct lw_text *out)
     if (handler->http.connections > 0) {
         lw_text_format(out, ", %u connections", handler->http.connections);
     }
-}
-
-static void
-print_batch(const struct lw_batch_options *batch, struct lw_text *out)
-{
-    if (batch->size <= 1) {
-        return;
-    }
-    lw_text_format(out, ", batches of up to %u", batch->size);
-    lw_text_append(out, batch->keys == LW_BATCH_KEYS_ONE ? " of one key, wait " : ", wait ");
-    append_duration(out, batch->wait_ms);
-    lw_text_append(out, batch->verdict == LW_BATCH_VERDICT_ONE ? ", one verdict for all"
-                                                               : ", a verdict for each");
+    print_batch(&handler->run.batch, out);
 }
 
 static void

@@ -237,7 +237,7 @@ check_batch(const char *name, const struct lw_subscription_options *options,
                             "batch.size and batch.bytes are at least 1", ret_error);
     }
     bool is_told = options->program && options->protocol != LW_PROTOCOL_ONCE;
-    if (batch->size == 1 || options->handler_batch || is_told) {
+    if (batch->size == 1 || options->handler_batch || options->http || is_told) {
         return LW_STATUS_OK;
     }
     char what[128];

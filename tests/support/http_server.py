@@ -75,8 +75,34 @@ def result(word, reason, headers=()):
     return answer(200, [("x-laneway-result", word), ("x-laneway-reason", reason), *headers])
 
 
+def shown(request):
+    return {"headers": request.headers, "body": json.loads(request.body)}
+
+
+def result_of(request, text):
+    word, _, rest = text.partition(" ")
+    if word == "show":
+        return {"result": "ok", "reply": json.dumps(shown(request))}
+    if word == "reply":
+        return {"result": "ok", "reply": rest}
+    if word in ("dead", "drop", "retry"):
+        return {"result": word, "reason": rest}
+    return "ok"
+
+
+def obey_batch(request):
+    """A result for each message; `status N` as the first one is the answer to all."""
+    texts = [message.get("value", "") for message in json.loads(request.body)["messages"]]
+    word, _, rest = texts[0].partition(" ")
+    if word == "status":
+        return answer(int(rest), [], b"to all of them")
+    return json_answer({"results": [result_of(request, text) for text in texts]})
+
+
 def obey(request):
     """(status, headers, body) of a command, or None where it is none."""
+    if request.header("content-type") == "application/vnd.laneway.batch+json":
+        return obey_batch(request)
     text = request.body.decode("utf-8", "replace")
     word, _, rest = text.partition(" ")
     if word == "ok":

@@ -447,9 +447,10 @@ delay_of(const struct lw_http_answer *answer)
 }
 
 static bool
-judge_plain(const struct lw_http_answer *answer, struct lw_outcome *outcome,
+judge_plain(const struct lw_http_answer *answer, struct lw_delivery *delivery,
             enum lw_verdict *ret_verdict)
 {
+    struct lw_outcome *outcome = delivery->outcome;
     bool is_word = false;
     enum lw_verdict verdict = verdict_of_status(answer->status);
     if (answer->has_result) {
@@ -460,7 +461,8 @@ judge_plain(const struct lw_http_answer *answer, struct lw_outcome *outcome,
     }
     *ret_verdict = verdict;
     if (verdict == LW_OK) {
-        return add_reply(answer, is_word, outcome);
+        /* Of several messages nobody knows whose reply it would be. */
+        return delivery->is_batch || add_reply(answer, is_word, outcome);
     }
     say_why(answer, outcome);
     outcome->delay_ms = verdict == LW_RETRY ? delay_of(answer) : -1;
@@ -500,5 +502,5 @@ lw_http_answer_judge(const struct lw_http_answer *answer, lw_http_read_fn read,
         *ret_verdict = refuse(outcome, "answers of that type cannot be read here");
         return true;
     }
-    return judge_plain(answer, outcome, ret_verdict);
+    return judge_plain(answer, delivery, ret_verdict);
 }

@@ -42,6 +42,10 @@ struct lw_http_answer {
 typedef bool (*lw_http_read_fn)(struct lw_bytes json, struct lw_delivery *delivery,
                                 enum lw_verdict *ret_verdict);
 
+/* How a task of several messages is written as one request; false: no memory, nothing is written. */
+typedef bool (*lw_http_write_fn)(struct lw_text *out, const struct lw_delivery *first,
+                                 int64_t deadline_ms);
+
 void lw_http_answer_init(struct lw_http_answer *answer, uint64_t bytes_max);
 void lw_http_answer_deinit(struct lw_http_answer *answer);
 /* Forgets the last answer; keeps a small buffer. */

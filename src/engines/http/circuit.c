@@ -106,8 +106,8 @@ write_pause(struct lw_http *http, int64_t wait_ms)
     lw_text_from_duration_ms(wait_ms, wait, sizeof wait);
     write_who(http, who, sizeof who);
     lw_error_set(error, LW_STATUS_UNAVAILABLE, "E0622",
-                 "the service of handler \"%s\" asked for a pause of %s (Retry-After)",
-                 http->name, wait);
+                 "the service of handler \"%s\" asked for a pause of %s (%s)", http->name, wait,
+                 http->pause_why);
     lw_error_help(error, "%s paused for that time; no message was charged", who);
     error->is_retriable = true;
 }
@@ -181,7 +181,7 @@ on_circuit_timer(struct lw_timer *timer, uint64_t now)
 /* -- Pauses ------------------------------------------------------------------------------------------ */
 
 void
-lw_http_circuit_pause(struct lw_http *http, int64_t wait_ms)
+lw_http_circuit_pause(struct lw_http *http, int64_t wait_ms, const char *why)
 {
     struct lw_host *host = http->engine.host;
     wait_ms = wait_ms < http->options.max_hold_ms ? wait_ms : http->options.max_hold_ms;
@@ -190,10 +190,11 @@ lw_http_circuit_pause(struct lw_http *http, int64_t wait_ms)
         return;
     }
     if (http->paused_until == 0) {
-        lw_host_log(host, LW_LOG_WARN, "handler.paused",
-                    "the service asked for a pause by Retry-After",
-                    "code=E0622 handler=%s wait_ms=%" PRId64, http->name, wait_ms);
+        lw_host_log(host, LW_LOG_WARN, "handler.paused", "the service asked for a pause",
+                    "code=E0622 handler=%s wait_ms=%" PRId64 " by=%s", http->name, wait_ms,
+                    why);
     }
+    http->pause_why = why;
     http->paused_until = until;
     write_pause(http, wait_ms);
     lw_timers_arm(&host->timers, &http->pause_timer, until);

@@ -210,6 +210,7 @@ lw_http_engine_create(struct lw_host *host, struct lw_completions *completions,
     init(http, host, completions);
     bool is_copied = lw_http_settings_copy(http, options);
     http->engine.name = http->name;
+    http->engine.batch = options->batch;
     if (!make_transfers(http) || !is_copied) {
         status = lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     } else {

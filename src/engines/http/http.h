@@ -45,6 +45,7 @@ struct lw_http_transfer {
     uint64_t deadline;            /* of the attempt */
     uint32_t token_serial;        /* of the token that was sent */
     struct lw_http_request request;
+    struct lw_text batch; /* the body, where it has several messages */
     struct lw_http_answer answer;
     bool is_starved; /* a socket of it is not watched, for want of memory */
     char error[LW_HTTP_ERROR_BYTES];
@@ -84,6 +85,7 @@ struct lw_http {
     bool has_answered; /* in HTTP, ever */
     bool is_stopping;
     uint64_t paused_until; /* Retry-After; 0 none */
+    const char *pause_why;
     bool is_pause_said;    /* down_error tells of it */
     uint64_t busy_said_at; /* 0 never */
     bool is_memory_short;
@@ -99,6 +101,7 @@ struct lw_http {
     struct lw_http_options options; /* its texts are ours */
     int64_t timeout_ms;
     lw_http_read_fn read;
+    lw_http_write_fn write;
     char *name;
     char *pipeline;
     char *content_type;
@@ -148,8 +151,8 @@ void lw_http_circuit_on_answer(struct lw_http *http);
 void lw_http_circuit_on_failure(struct lw_http *http, const char *code, const char *why);
 /* A probe connected. */
 void lw_http_circuit_on_connected(struct lw_http *http);
-/* The service asked to be left alone for a time. */
-void lw_http_circuit_pause(struct lw_http *http, int64_t wait_ms);
+/* The service is left alone for a time; `why` is a constant, such as "Retry-After". */
+void lw_http_circuit_pause(struct lw_http *http, int64_t wait_ms, const char *why);
 /* Nothing is taken until a timer has looked again. */
 void lw_http_wait_for_memory(struct lw_http *http);
 void lw_http_circuit_init(struct lw_http *http);

@@ -269,6 +269,31 @@ put_counts(struct lw_http_request *request, const struct lw_delivery *delivery,
 }
 
 static void
+put_authorization(struct lw_http_request *request, const struct lw_http_fixed *fixed)
+{
+    if (fixed->authorization.data) {
+        lw_text_append_bytes(&request->text, fixed->authorization.data,
+                             fixed->authorization.size);
+        end_line(request);
+    }
+}
+
+static void
+put_batch(struct lw_http_request *request, const struct lw_delivery *first,
+          const struct lw_http_fixed *fixed, int64_t deadline_ms)
+{
+    put_text(request, "content-type", "application/vnd.laneway.batch+json");
+    put_authorization(request, fixed);
+    put_text(request, "x-laneway-topic", lw_delivery_topic(first));
+    put_text(request, "x-laneway-subscription", lw_delivery_subscription(first));
+    put_text(request, "x-laneway-pipeline", lw_delivery_pipeline(first));
+    put_int(request, "x-laneway-messages", first->task_count);
+    if (deadline_ms >= 0) {
+        put_int(request, "x-laneway-deadline", deadline_ms);
+    }
+}
+
+static void
 put_all(struct lw_http_request *request, const struct lw_delivery *delivery,
         const struct lw_http_fixed *fixed, int64_t deadline_ms)
 {
@@ -281,11 +306,7 @@ put_all(struct lw_http_request *request, const struct lw_delivery *delivery,
     find_own(headers, count, &own);
     put_raw(request, "content-type",
             own.content_type.data ? own.content_type : fixed->content_type);
-    if (fixed->authorization.data) {
-        lw_text_append_bytes(&request->text, fixed->authorization.data,
-                             fixed->authorization.size);
-        end_line(request);
-    }
+    put_authorization(request, fixed);
     if (!own.is_event) {
         put_event(request, delivery, message_id);
     }
@@ -339,7 +360,11 @@ lw_http_request_write(struct lw_http_request *request, const struct lw_delivery 
     }
     lw_text_clear(&request->text);
     request->count = 0;
-    put_all(request, delivery, fixed, deadline_ms);
+    if (delivery->is_batch) {
+        put_batch(request, delivery, fixed, deadline_ms);
+    } else {
+        put_all(request, delivery, fixed, deadline_ms);
+    }
     request->head_bytes = request->text.size + request->count; /* a line ends with two bytes */
     if (request->text.is_failed || !reserve_lines(request)) {
         return NULL;

@@ -3,7 +3,8 @@
  * The headers of a request, as libcurl takes them: a list of lines in memory that is kept and
  * used again, so that a message allocates nothing once it has grown. Whatever a message holds, a
  * line is one header: names are tokens of HTTP, values have no control character; other bytes
- * are percent-encoded, and `%` itself, so that it can be taken back. Pure.
+ * are percent-encoded, and `%` itself, so that it can be taken back. A batch has its messages in
+ * its body, and only what they have in common in its headers. Pure.
  */
 #ifndef LW_ENGINES_HTTP_REQUEST_H
 #define LW_ENGINES_HTTP_REQUEST_H

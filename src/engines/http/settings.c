@@ -105,6 +105,7 @@ lw_http_settings_copy(struct lw_http *http, const struct lw_http_engine_options 
     http->connections = options->connections;
     http->timeout_ms = options->timeout_ms;
     http->read = options->read;
+    http->write = options->write;
     lw_text_init(&http->fixed_text);
     http->name = lw_copy_text(options->name);
     http->pipeline = lw_copy_text(options->pipeline);

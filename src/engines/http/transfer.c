@@ -20,6 +20,7 @@
 #define HOLD_MIN_MS 1000
 #define HOLD_MAX_MS 30000
 #define BUSY_SAID_EVERY (60000 * LW_MS)
+#define BATCH_BYTES_KEPT (64 * 1024)
 #define MEMORY_BYTES (256 * 1024) /* what libcurl asks for at most for one thing, about */
 
 /* -- The easy handle ------------------------------------------------------------------------------- */
@@ -189,13 +190,33 @@ version_for(const struct lw_http_transfer *transfer)
     return is_large ? LW_CURL_HTTP_1_1 : version_of(transfer->http);
 }
 
+/* Where the message lies, or the batch as it was written. */
+static struct lw_bytes
+body_of(const struct lw_http_transfer *transfer, const struct lw_delivery *delivery)
+{
+    return delivery->is_batch ? (struct lw_bytes){ transfer->batch.data, transfer->batch.size }
+                              : delivery->message.value;
+}
+
+static bool
+write_batch(struct lw_http_transfer *transfer, const struct lw_delivery *first)
+{
+    struct lw_http *http = transfer->http;
+    if (transfer->batch.capacity > BATCH_BYTES_KEPT || transfer->batch.is_failed) {
+        lw_text_deinit(&transfer->batch);
+        lw_text_init(&transfer->batch);
+    }
+    lw_text_clear(&transfer->batch);
+    return http->write(&transfer->batch, first, http->timeout_ms > 0 ? http->timeout_ms : -1);
+}
+
 static bool
 set_message(struct lw_http_transfer *transfer, const struct lw_delivery *delivery,
             struct lw_curl_line *lines)
 {
     struct lw_http *http = transfer->http;
     int (*set)(void *, int, ...) = http->curl.easy_setopt;
-    struct lw_bytes value = delivery->message.value;
+    struct lw_bytes value = body_of(transfer, delivery);
     const char *method = method_of(http);
     return set(transfer->easy, LW_CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)value.size) == 0 &&
            set(transfer->easy, LW_CURLOPT_POSTFIELDS, value.size > 0 ? value.data : "") == 0 &&
@@ -274,7 +295,8 @@ lw_http_transfer_begin(struct lw_http_transfer *transfer, struct lw_delivery *de
     struct lw_http *http = transfer->http;
     uint64_t now = http->engine.host->now;
     bool has_end = http->timeout_ms > 0;
-    if (!make_easy(transfer) || !lw_delivery_outcome(delivery)) {
+    if (!make_easy(transfer) || !lw_delivery_outcome(delivery) ||
+        (delivery->is_batch && !write_batch(transfer, delivery))) {
         return false;
     }
     look_at_token(http, false);
@@ -343,9 +365,8 @@ lw_http_transfer_abort(struct lw_http_transfer *transfer, const char *reason)
 
 /* Since when this very message is put off. */
 static uint64_t
-held_since(const struct lw_http_transfer *transfer, uint64_t now)
+held_since(const struct lw_delivery *delivery, uint64_t now)
 {
-    const struct lw_delivery *delivery = transfer->delivery;
     struct lw_hold *hold = &delivery->outcome->hold;
     bool is_same = hold->since > 0 && hold->generation == delivery->partition->generation &&
                    hold->position == delivery->message.position;
@@ -388,13 +409,33 @@ say_busy(struct lw_http *http, long status)
                 "handler=%s status=%ld", http->name, status);
 }
 
+/* Those behind the first of a batch are put off as it is, together or later alone. */
+static void
+hold_members(const struct lw_delivery *first, uint64_t now)
+{
+    for (struct lw_delivery *member = first->task_next; member; member = member->task_next) {
+        if (lw_delivery_outcome(member)) {
+            (void)held_since(member, now);
+        }
+    }
+}
+
+/* A batch is put together anew each time, so the whole handler waits. */
+static void
+hold_batch(struct lw_http_transfer *transfer, uint64_t now)
+{
+    const struct lw_delivery *first = transfer->delivery;
+    hold_members(first, now);
+    lw_http_circuit_pause(transfer->http, first->outcome->delay_ms, "it is busy");
+}
+
 /* Puts the message off without a charge; false when it was put off for long enough. */
 static bool
 hold(struct lw_http_transfer *transfer)
 {
     struct lw_http *http = transfer->http;
     uint64_t now = http->engine.host->now;
-    uint64_t held_ms = (now - held_since(transfer, now)) / LW_MS;
+    uint64_t held_ms = (now - held_since(transfer->delivery, now)) / LW_MS;
     if (held_ms >= (uint64_t)http->options.max_hold_ms) {
         return false;
     }
@@ -404,6 +445,9 @@ hold(struct lw_http_transfer *transfer)
     say(transfer, transfer->answer.reason[0] ? transfer->answer.reason : reason);
     transfer->delivery->outcome->delay_ms = busy_delay_ms(transfer, held_ms);
     say_busy(http, transfer->answer.status);
+    if (transfer->delivery->is_batch) {
+        hold_batch(transfer, now);
+    }
     transfer->delivery->outcome->is_uncharged = true;
     report(transfer, LW_RETRY);
     return true;
@@ -414,7 +458,7 @@ slow_down(struct lw_http *http, const struct lw_http_answer *answer)
 {
     bool is_asked = (answer->status == 429 || answer->status == 503) && answer->has_retry_after;
     if (is_asked && answer->retry_after_ms > 0) {
-        lw_http_circuit_pause(http, answer->retry_after_ms);
+        lw_http_circuit_pause(http, answer->retry_after_ms, "Retry-After");
     }
 }
 
@@ -702,6 +746,7 @@ lw_http_transfer_init(struct lw_http_transfer *transfer, struct lw_http *http)
     lw_list_init(&transfer->link);
     lw_timer_init(&transfer->timer, on_timer);
     lw_http_request_init(&transfer->request);
+    lw_text_init(&transfer->batch);
     lw_http_answer_init(&transfer->answer, http->options.answer_bytes_max);
 }
 
@@ -715,5 +760,6 @@ lw_http_transfer_deinit(struct lw_http_transfer *transfer)
     drop_easy(transfer);
     lw_timers_disarm(&http->engine.host->timers, &transfer->timer);
     lw_http_request_deinit(&transfer->request);
+    lw_text_deinit(&transfer->batch);
     lw_http_answer_deinit(&transfer->answer);
 }
