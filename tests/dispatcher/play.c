@@ -162,8 +162,12 @@ failing_verdict(struct play *play, struct lw_delivery *delivery)
         return LW_DROP;
     case 3: {
         struct lw_outcome *outcome = lw_delivery_outcome(delivery);
-        outcome->is_uncharged = true; /* the engine was at fault */
-        return LW_ERROR;
+        outcome->is_uncharged = true; /* the engine was at fault, or wants it later */
+        if (play_dice(play, 2) == 0) {
+            return LW_ERROR;
+        }
+        outcome->delay_ms = play_dice(play, 500);
+        return LW_RETRY;
     }
     default:
         return LW_ERROR;
