@@ -389,6 +389,26 @@ garbage_charges_nobody_while_the_service_never_answered(void **state)
     world_destroy(world);
 }
 
+/* As after a restart of ours: nothing tells a service that dies of it from a wrong address. */
+static void
+a_message_that_ends_a_service_that_never_answered_is_charged_after_max_hold(void **state)
+{
+    struct lw_http_options options = http_options(server.url);
+    struct world *world = world_create();
+    (void)state;
+    options.max_hold_ms = 500;
+    http_create(world, &options, 4, 10000);
+    struct lw_delivery *poison = http_ask(world, "crash");
+    assert_down(world, poison, "E0621");
+    world_wait(world, world_engine_has_room); /* after a second */
+    poison->attempt--;
+    assert_true(world_submit(world, poison));
+    world_wait_results(world, 2);
+    assert_charged(poison, "the service gave no usable answer");
+    assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
+    world_destroy(world);
+}
+
 static void
 garbage_of_a_service_that_answers_is_the_messages_fault(void **state)
 {
@@ -763,6 +783,8 @@ main(void)
         cmocka_unit_test(tls_and_plaintext_that_meet_charge_nobody),
         cmocka_unit_test(a_service_that_wants_our_certificate_gets_it),
         cmocka_unit_test(garbage_charges_nobody_while_the_service_never_answered),
+        cmocka_unit_test(
+            a_message_that_ends_a_service_that_never_answered_is_charged_after_max_hold),
         cmocka_unit_test(garbage_of_a_service_that_answers_is_the_messages_fault),
         cmocka_unit_test(an_answer_that_ends_in_the_middle_is_an_error),
         cmocka_unit_test(an_answer_that_stops_in_the_middle_times_out),

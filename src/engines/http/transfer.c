@@ -6,8 +6,9 @@
  *
  * Who is charged: what was answered in HTTP is judged by answer.c, and 429 and 503 are nobody's
  * fault until max_hold. No connection, no TLS, no way through a proxy: nobody, and the circuit
- * opens. Something that is no HTTP, or an end before an answer: the message, if this service ever answered well, since
- * otherwise the address is wrong. Its time is over: the message, once it was sent.
+ * opens. Something that is no HTTP, or an end before an answer: the message, if this service ever
+ * answered well, since otherwise the address is wrong. Its time is over: the message, once it was
+ * sent.
  */
 #include <stdio.h>
 #include <string.h>
@@ -378,6 +379,15 @@ held_since(const struct lw_delivery *delivery, uint64_t now)
     return hold->since;
 }
 
+/* It was put off for as long as may be. */
+static bool
+is_held_long(const struct lw_http_transfer *transfer)
+{
+    uint64_t now = transfer->http->engine.host->now;
+    uint64_t held_ms = (now - held_since(transfer->delivery, now)) / LW_MS;
+    return held_ms >= (uint64_t)transfer->http->options.max_hold_ms;
+}
+
 static int64_t
 busy_delay_ms(const struct lw_http_transfer *transfer, uint64_t held_ms)
 {
@@ -434,11 +444,11 @@ static bool
 hold(struct lw_http_transfer *transfer)
 {
     struct lw_http *http = transfer->http;
-    uint64_t now = http->engine.host->now;
-    uint64_t held_ms = (now - held_since(transfer->delivery, now)) / LW_MS;
-    if (held_ms >= (uint64_t)http->options.max_hold_ms) {
+    if (is_held_long(transfer)) {
         return false;
     }
+    uint64_t now = http->engine.host->now;
+    uint64_t held_ms = (now - held_since(transfer->delivery, now)) / LW_MS;
     char reason[64];
     (void)snprintf(reason, sizeof reason, "the service answered %ld: it is busy",
                    transfer->answer.status);
@@ -621,12 +631,26 @@ fail(struct lw_http_transfer *transfer, const char *code, const char *why)
     lw_http_circuit_on_failure(http, code, why);
 }
 
-static void
-on_garbage(struct lw_http_transfer *transfer, const char *words)
+/* It said nothing at all, as one does that died of the message. */
+static bool
+is_silent(int result)
 {
+    return result == LW_CURLE_GOT_NOTHING || result == LW_CURLE_SEND_ERROR ||
+           result == LW_CURLE_RECV_ERROR;
+}
+
+/*
+ * A service that never answered is probably another one, but one that is ended by this very message
+ * would be started and ended by it for ever.
+ */
+static void
+on_garbage(struct lw_http_transfer *transfer, int result, const char *words)
+{
+    const struct lw_http *http = transfer->http;
     char reason[LW_REASON_MAX];
+    bool is_charged = http->has_answered || (is_silent(result) && is_held_long(transfer));
     (void)snprintf(reason, sizeof reason, "the service gave no usable answer: %s", words);
-    if (transfer->http->has_answered) {
+    if (is_charged) {
         charge(transfer, reason);
     } else {
         fail(transfer, "E0621", words);
@@ -687,7 +711,7 @@ lw_http_transfer_on_end(struct lw_http_transfer *transfer, int result)
         fail(transfer, "E0620", words);
         break;
     case TROUBLE_GARBAGE:
-        on_garbage(transfer, words);
+        on_garbage(transfer, result, words);
         break;
     case TROUBLE_BROKEN:
         on_broken(transfer, words);
