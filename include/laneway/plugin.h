@@ -349,6 +349,7 @@ struct lw_engine {
     void *direct_user;
     uint64_t direct_timeout_ns;    /* of an attempt; 0 none */
     struct lw_batch_options batch; /* size 0: tasks of one; else of up to so many */
+    uint64_t up_at;                /* ns: when is_down will end by itself; 0 nobody knows */
     uint32_t restarts;
     uint32_t stray_lines;
     struct lw_error down_error; /* why, while is_down; is_fatal: the service drains and ends */

@@ -142,6 +142,15 @@ give_back_now(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     }
 }
 
+/* It may run nothing: by an operator, or as its handler is down for longer than the drain may last. */
+static bool
+is_stopped(const struct lw_dispatcher *dispatcher, const struct lw_subscription *subscription)
+{
+    uint64_t up_at = subscription->engine->up_at;
+    bool is_up_in_time = up_at > 0 && up_at < dispatcher->drain_deadline;
+    return subscription->is_paused || (subscription->is_engine_down && !is_up_in_time);
+}
+
 /*
  * In a drain what cannot end before the deadline goes back at once: retries that are due later,
  * messages that are held for good, those of paused subscriptions and of handlers that are down.
@@ -152,8 +161,7 @@ give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *deliver
     bool is_held = delivery->state == LW_STATE_JUDGED && !delivery->publishing &&
                    !lw_timer_is_armed(&delivery->timer);
     bool is_waiting = delivery->state == LW_STATE_QUEUED || delivery->state == LW_STATE_PARKED;
-    bool is_paused = is_waiting && (delivery->subscription->is_paused ||
-                                    delivery->subscription->is_engine_down);
+    bool is_paused = is_waiting && is_stopped(dispatcher, delivery->subscription);
     bool is_late = delivery->state == LW_STATE_PARKED &&
                    delivery->timer.due > dispatcher->drain_deadline;
     if (is_held || is_paused || is_late) {
@@ -247,8 +255,8 @@ has_hopeless(const struct lw_dispatcher *dispatcher)
 {
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
-        bool is_stopped = subscription->is_paused || subscription->is_engine_down;
-        if (is_stopped && subscription->queued + subscription->parked > 0) {
+        if (is_stopped(dispatcher, subscription) &&
+            subscription->queued + subscription->parked > 0) {
             return true;
         }
     }

@@ -471,6 +471,33 @@ a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end(void **s
 }
 
 static void
+a_handler_that_is_back_before_the_deadline_is_waited_for(void **state)
+{
+    struct world world;
+    (void)state;
+    struct lw_subscription_options options = open_world(&world, 1, NULL);
+    options.profile = LW_PROFILE_THROUGHPUT;
+    begin(&world, &options);
+    world_send(&world, "orders", 0, "k", 3);
+    world_turn(&world);
+    world.engine->is_down = true;
+    world.engine->up_at = world.clock->host.now + 1000 * LW_MS;
+    world.engine->has_changed = true;
+    ask(&world);
+    world_finish(&world, 0, LW_OK);
+    world_pass(&world, 990);
+    assert_int_equal(world.dispatcher.phase, LW_PHASE_DRAINING);
+    world.engine->is_down = false;
+    world.engine->has_changed = true;
+    world_turn(&world);
+    world_finish_all(&world);
+    world_pass(&world, 10);
+    expect_closed(&world, LW_STATUS_OK);
+    assert_int_equal(world_committed(&world, "orders", 0), 3);
+    world_deinit(&world);
+}
+
+static void
 a_rebalance_during_a_drain_takes_its_messages_along(void **state)
 {
     struct world world;
@@ -675,6 +702,7 @@ main(void)
         cmocka_unit_test(a_pause_in_the_middle_of_a_drain_does_not_hold_the_end),
         cmocka_unit_test(
             a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end),
+        cmocka_unit_test(a_handler_that_is_back_before_the_deadline_is_waited_for),
         cmocka_unit_test(a_rebalance_during_a_drain_takes_its_messages_along),
         cmocka_unit_test(a_last_commit_that_fails_does_not_hold_the_end),
         cmocka_unit_test(a_last_commit_that_never_answers_does_not_hold_the_end),

@@ -123,9 +123,11 @@ retry_after_pauses_the_whole_handler(void **state)
     assert_true(world->engine->is_down);
     assert_int_equal(world->engine->room, 0);
     assert_string_equal(world->engine->down_error.code, "E0622");
+    assert_true(world->engine->up_at > world->host->now);
     assert_int_equal(http_ask(world, "ok")->verdict, LW_OK); /* waits for room */
     assert_true(world->host->ops->refresh(world->host) - began >= 1000 * LW_MS);
     assert_false(world->engine->is_down);
+    assert_int_equal(world->engine->up_at, 0);
     world_destroy(world);
 }
 

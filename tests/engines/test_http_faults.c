@@ -286,7 +286,8 @@ what_may_be_secret_of_an_address_is_not_shown(void **state)
 
 /* What a message comes to whose service is behind this server as a proxy. */
 static void
-assert_no_way(const char *url, const char *status, const char *text, const char *words)
+assert_no_way(const char *url, const char *status, const char *text, const char *words,
+              int64_t connect_timeout_ms)
 {
     char proxy[64];
     struct http_server way;
@@ -295,7 +296,7 @@ assert_no_way(const char *url, const char *status, const char *text, const char 
     (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", way.port);
     struct lw_http_options options = http_options(url);
     options.proxy = proxy;
-    options.connect_timeout_ms = 500;
+    options.connect_timeout_ms = connect_timeout_ms;
     struct world *world = http_open_world(&way, &options, 10000);
     assert_down(world, http_ask(world, text), "E0620");
     assert_non_null(strstr(world->engine->down_error.message, words));
@@ -307,13 +308,13 @@ static void
 a_proxy_that_knows_no_way_charges_nobody(void **state)
 {
     (void)state;
-    assert_no_way("https://laneway-test.invalid/", "503", "ok", "503");
-    assert_no_way("https://laneway-test.invalid/", "407", "ok", "407");
+    assert_no_way("https://laneway-test.invalid/", "503", "ok", "503", 60000);
+    assert_no_way("https://laneway-test.invalid/", "407", "ok", "407", 60000);
     /* It says yes, and nothing comes through. */
-    assert_no_way("https://laneway-test.invalid/", "200", "ok", "cannot reach");
+    assert_no_way("https://laneway-test.invalid/", "200", "ok", "cannot reach", 500);
     assert_no_way("http://laneway-test.invalid/", "200",
                   "raw HTTP/1.1 407 Who\r\ncontent-length: 0\r\n\r\n",
-                  "the proxy wants credentials");
+                  "the proxy wants credentials", 60000);
 }
 
 /* -- TLS ------------------------------------------------------------------------------------------- */

@@ -58,6 +58,7 @@ lw_http_update_room(struct lw_http *http)
         http->engine.has_changed = true;
     }
     http->engine.room = room;
+    http->engine.up_at = is_open(http) ? 0 : http->paused_until;
     http->engine.is_down = is_down;
 }
 
