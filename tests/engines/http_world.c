@@ -152,6 +152,42 @@ http_open_world(const struct http_server *server, const struct lw_http_options *
     return world;
 }
 
+void
+http_assert_down(struct world *world, const struct lw_delivery *delivery, const char *code)
+{
+    if (!delivery->outcome->is_uncharged || !world->engine->is_down) {
+        fail_msg("verdict %d, reason %s", delivery->verdict, lw_delivery_reason(delivery));
+    }
+    assert_int_equal(world->engine->room, 0);
+    if (strcmp(world->engine->down_error.code, code) != 0) {
+        fail_msg("%s: %s", world->engine->down_error.code, world->engine->down_error.message);
+    }
+    assert_non_null(strstr(world->engine->down_error.help, "no message was charged"));
+}
+
+struct world *
+http_open_at(const char *url, int64_t timeout_ms)
+{
+    struct lw_http_options options = http_options(url);
+    struct world *world = world_create();
+    http_create(world, &options, 4, timeout_ms);
+    return world;
+}
+
+int
+http_listen_silently(int *ret_port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
 const char *
 http_reply(const struct lw_delivery *delivery)
 {

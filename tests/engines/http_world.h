@@ -27,6 +27,13 @@ void http_server_stop(struct http_server *server);
 /* A world whose engine, named "obey", asks the server; `over` may be NULL. */
 struct world *http_open_world(const struct http_server *server,
                               const struct lw_http_options *over, int64_t timeout_ms);
+/* A world whose engine asks at that address, with defaults. */
+struct world *http_open_at(const char *url, int64_t timeout_ms);
+/* Fails the test unless the delivery was given back and the engine is down for that reason. */
+void
+http_assert_down(struct world *world, const struct lw_delivery *delivery, const char *code);
+/* A port whose connections are never accepted nor answered; returns its socket. */
+int http_listen_silently(int *ret_port);
 /* Creates and starts world->engine. */
 void http_create(struct world *world, const struct lw_http_options *options,
                  uint32_t connections, int64_t timeout_ms);
