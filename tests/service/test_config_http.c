@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "service/config.h"
+#include "service/config_plan.h"
 
 static const char *
 with_handler(const char *handler)
@@ -178,6 +179,29 @@ the_plan_shows_the_address_and_no_secret(void **state)
     config_close(&fixture);
 }
 
+static void
+no_value_of_the_plan_shows_a_secret(void **state)
+{
+    struct config_fixture fixture;
+    struct lw_plan_values values;
+    size_t masked = 0;
+    (void)state;
+    config_open(&fixture,
+                with_handler("    http: https://charge.internal/in\n"
+                             "    headers: { Authorization: 's3cr3t', cookie: 's3cr3t',\n"
+                             "               X-Api-Key: 's3cr3t', x-tenant: '7' }\n"
+                             "    proxy: http://me:s3cr3t@proxy:3128\n"));
+    assert_non_null(fixture.config);
+    assert_true(lw_plan_values_list(fixture.config, &values));
+    for (size_t i = 0; i < values.count; i++) {
+        assert_null(strstr(values.items[i].value, "s3cr3t"));
+        masked += strcmp(values.items[i].value, "***") == 0;
+    }
+    assert_int_equal(masked, 4);
+    lw_config_arena_deinit(&values.arena);
+    config_close(&fixture);
+}
+
 int
 main(void)
 {
@@ -189,6 +213,7 @@ main(void)
         cmocka_unit_test(what_does_not_go_together_is_said),
         cmocka_unit_test(a_token_in_the_clear_is_warned_about_but_not_on_this_computer),
         cmocka_unit_test(the_plan_shows_the_address_and_no_secret),
+        cmocka_unit_test(no_value_of_the_plan_shows_a_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
