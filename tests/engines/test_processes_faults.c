@@ -328,6 +328,48 @@ a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only(void **state)
     do_harm("words", 5);
 }
 
+/* Its mark says neither that it began nor that it did not. */
+static void
+who_writes_over_its_mark_is_charged_all_the_same(void **state)
+{
+    static const char *const how[] = { "unmark", "unmark-crash" };
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.timeout_ms = 300;
+    for (size_t i = 0; i < 2; i++) {
+        struct world *world = processes_open_world(&options);
+        struct lw_delivery *bad = world_run(world, how[i]);
+        world_wait_results(world, 1);
+        assert_int_equal(bad->verdict, LW_ERROR);
+        assert_false(bad->outcome->is_uncharged);
+        assert_int_equal(processes_figures(world).charged, 1);
+        world_destroy(world);
+    }
+}
+
+static void
+nothing_of_a_refused_answer_is_left_when_its_message_runs_again(void **state)
+{
+    char folder[] = "/tmp/laneway-test-XXXXXX";
+    char path[64];
+    char command[96];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/forged", folder);
+    (void)snprintf(command, sizeof command, "forge %s", path);
+    struct lw_processes_options options = processes_options("naughty");
+    options.timeout_ms = 300;
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *forged = world_run(world, command);
+    world_wait_results(world, 1);
+    assert_true(world_has_logged(world, "its answer is against the form"));
+    assert_int_equal(forged->verdict, LW_OK);
+    assert_true(!forged->outcome || forged->outcome->output_count == 0);
+    world_destroy(world);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(remove(folder), 0);
+}
+
 static void
 a_flood_of_prints_blocks_nobody(void **state)
 {
@@ -394,6 +436,8 @@ main(void)
         cmocka_unit_test(replies_of_every_size_come_back),
         cmocka_unit_test(a_worker_that_writes_over_all_shared_memory_harms_itself_only),
         cmocka_unit_test(a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only),
+        cmocka_unit_test(who_writes_over_its_mark_is_charged_all_the_same),
+        cmocka_unit_test(nothing_of_a_refused_answer_is_left_when_its_message_runs_again),
         cmocka_unit_test(a_flood_of_prints_blocks_nobody),
         cmocka_unit_test(a_killed_zygote_is_fatal_and_its_workers_finish),
         cmocka_unit_test(without_a_zygote_a_crash_gives_everything_back_uncharged),

@@ -4,9 +4,15 @@
  *   ok | see | pid | big N (replies N bytes) | size (replies the payload's size)
  *   spin MS | until-cancelled | crash WORDS (printed first) | exit N | flood N
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
+ *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
+ *   forge PATH (if there is no file PATH, makes it, and answers with outputs and rubbish)
  */
 #include <laneway/handler.h>
 
+#include "engines/processes/record.h"
+#include "engines/processes/shared.h"
+
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 4096, WORDS_BYTES = 512 };
+enum { TEXT_MAX = 4096, WORDS_BYTES = 512, RING_BYTES = 65536 };
 
 static enum lw_verdict
 reply(struct lw_delivery *delivery, const char *text)
@@ -115,6 +121,58 @@ scribble(uint64_t seed, int only_words)
     }
 }
 
+/* -- What only who knows our memory can do ------------------------------------------------------- */
+
+static struct lw_processes_words *
+shared_words(void)
+{
+    char line[512];
+    unsigned long from = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && from == 0 && fgets(line, sizeof line, maps)) {
+        if (strstr(line, "laneway-worker")) {
+            (void)sscanf(line, "%lx-", &from);
+        }
+    }
+    if (maps) {
+        (void)fclose(maps);
+    }
+    return (struct lw_processes_words *)from; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void
+write_over_mark(void)
+{
+    atomic_store(&shared_words()->started, UINT64_C(0xdeadbeef));
+}
+
+/* Answers in the handler's place: one good output, and behind it what is none. */
+static void
+forge(void)
+{
+    struct lw_processes_words *words = shared_words();
+    unsigned char *answers = (unsigned char *)words + LW_PROCESSES_PAGE + 2 * RING_BYTES;
+    uint64_t head = atomic_load(&words->answer_head);
+    struct {
+        struct lw_processes_answer answer;
+        struct lw_processes_output output;
+        char text[16]; /* topic, value; the rest is too much */
+    } record = { .text = "stolengoods" };
+    record.answer = (struct lw_processes_answer){ .size = sizeof record,
+                                                  .verdict = LW_OK,
+                                                  .seq = atomic_load(&words->started),
+                                                  .delay_ms = -1,
+                                                  .output_count = 1,
+                                                  .body_size = sizeof record -
+                                                               sizeof record.answer };
+    record.output = (struct lw_processes_output){ .flags = LW_PROCESSES_HAS_VALUE,
+                                                  .topic_size = 6,
+                                                  .delay_ms = -1,
+                                                  .value_size = 5 };
+    memcpy(answers + (head & (RING_BYTES - 1)), &record, sizeof record);
+    atomic_store(&words->answer_head, head + sizeof record);
+}
+
 static void
 spin(long ms)
 {
@@ -140,10 +198,31 @@ after(const char *command, const char *word)
 }
 
 static enum lw_verdict
+forge_once(const char *path)
+{
+    int fd = open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        (void)close(fd);
+        forge();
+        spin(60000);
+    }
+    return LW_OK;
+}
+
+static enum lw_verdict
 do_harm(const char *command)
 {
     const char *rest = NULL;
-    if ((rest = after(command, "crash ")) != NULL) {
+    if (strcmp(command, "unmark") == 0) {
+        write_over_mark();
+        spin(60000);
+        return LW_OK;
+    } else if (strcmp(command, "unmark-crash") == 0) {
+        write_over_mark();
+        crash("nobody saw me begin");
+    } else if ((rest = after(command, "forge ")) != NULL) {
+        return forge_once(rest);
+    } else if ((rest = after(command, "crash ")) != NULL) {
         crash(rest);
     } else if ((rest = after(command, "exit ")) != NULL) {
         exit((int)strtol(rest, NULL, 10));
@@ -195,7 +274,7 @@ handle(struct lw_delivery *delivery, void *user)
 }
 
 static enum lw_status
-open(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
+start(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
 {
     *ret_user = NULL;
     if (strcmp(lw_handler_option(setup, "open", "yes"), "no") == 0) {
@@ -208,4 +287,4 @@ open(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *err
     return LW_STATUS_OK;
 }
 
-LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .handle = handle, .open = open };
+LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .handle = handle, .open = start };

@@ -187,11 +187,11 @@ read_output(struct cursor *cursor, struct lw_outcome *outcome, struct lw_text *t
     bool is_many = head.header_count > HEADERS_AT_HAND;
     struct lw_header *headers = is_many ? lw_alloc_array(head.header_count, sizeof *headers)
                                         : at_hand;
-    if (!headers || topic->is_failed) {
-        return LW_PROCESSES_READ_NO_MEMORY;
-    }
+    enum lw_processes_read read = LW_PROCESSES_READ_NO_MEMORY;
     output.topic = head.topic_size > 0 ? topic->data : NULL;
-    enum lw_processes_read read = read_views(cursor, &head, &output, headers, outcome);
+    if (headers && !topic->is_failed) {
+        read = read_views(cursor, &head, &output, headers, outcome);
+    }
     if (is_many) {
         lw_free(headers);
     }

@@ -14,6 +14,8 @@
 #include "base/alloc.h"
 #include "engines/processes/answer.h"
 
+enum { AGAIN_AFTER_MS = 1000 };
+
 static struct lw_host *
 host_of(const struct lw_processes_worker *worker)
 {
@@ -232,6 +234,21 @@ take_times(struct lw_processes_worker *worker, const struct lw_processes_answer 
     }
 }
 
+/* What it said is lost for lack of memory or descriptors, which is nobody's fault: it runs again. */
+static void
+put_off(struct lw_delivery *delivery)
+{
+    static const char reason[] = "there was no room for what the handler answered";
+    struct lw_outcome *outcome = lw_delivery_outcome(delivery);
+    delivery->verdict = LW_RETRY;
+    if (outcome) {
+        lw_outcome_clear(outcome);
+        lw_outcome_set_reason(outcome, reason, sizeof reason - 1);
+        outcome->is_uncharged = true;
+        outcome->delay_ms = AGAIN_AFTER_MS;
+    }
+}
+
 /* What is said beside the verdict; false: against the form. */
 static bool
 take_outcome(struct lw_processes_worker *worker, const struct lw_processes_answer *head,
@@ -243,8 +260,10 @@ take_outcome(struct lw_processes_worker *worker, const struct lw_processes_answe
     if (says_more) {
         read = read_body(worker, head, in_ring, delivery);
     }
-    if (read == LW_PROCESSES_READ_NO_MEMORY) {
-        delivery->verdict = LW_RETRY; /* its reply is lost: it must run again */
+    if (read == LW_PROCESSES_READ_BROKEN && delivery->outcome) {
+        lw_outcome_clear(delivery->outcome); /* it runs again: half an answer must not stay */
+    } else if (read == LW_PROCESSES_READ_NO_MEMORY) {
+        put_off(delivery);
     }
     return read != LW_PROCESSES_READ_BROKEN;
 }

@@ -291,11 +291,32 @@ describe_exit(struct lw_processes_end *end)
     }
 }
 
+/*
+ * Was its oldest message being handled? Until then its mark is the number before that one; further
+ * ones are what it went on to while it was being killed. Any other mark it cannot have come by:
+ * whoever writes over it must not get away uncharged, nor be charged at once for somebody else.
+ */
+static void
+read_mark(struct lw_processes_worker *worker)
+{
+    uint64_t started = atomic_load_explicit(&worker->shared.words->started,
+                                            memory_order_acquire);
+    bool holds_some = worker->first < worker->published_next;
+    bool is_before = started == worker->first - 1;
+    bool is_possible = is_before ||
+                       (started >= worker->first && started < worker->published_next);
+    worker->end.has_started = holds_some && !is_before;
+    if (holds_some && !is_possible && worker->end.cause == LW_PROCESSES_BY_TIMEOUT) {
+        worker->end.cause = LW_PROCESSES_BY_BREACH;
+        lw_text_copy(worker->end.why, sizeof worker->end.why,
+                     "it timed out, and had written over its marks of what it began");
+    }
+}
+
 /* What it wrote before its end counts, unless it was against the rules. */
 static void
 take_rest(struct lw_processes_worker *worker)
 {
-    struct lw_processes_words *words = worker->shared.words;
     if (worker->end.cause != LW_PROCESSES_BY_BREACH) {
         (void)lw_processes_worker_drain(worker);
     }
@@ -303,9 +324,7 @@ take_rest(struct lw_processes_worker *worker)
     if (worker->line_size > 0) {
         end_line(worker);
     }
-    uint64_t started = atomic_load_explicit(&words->started, memory_order_acquire);
-    worker->end.has_started = worker->first < worker->published_next &&
-                              started == worker->first;
+    read_mark(worker);
 }
 
 static void
