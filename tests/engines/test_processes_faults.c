@@ -6,10 +6,12 @@
  */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/engines/processes_world.h"
@@ -370,6 +372,72 @@ nothing_of_a_refused_answer_is_left_when_its_message_runs_again(void **state)
     assert_int_equal(remove(folder), 0);
 }
 
+/* The one behind it is handed over while it hangs: that must not wait for it. */
+static void
+a_worker_cannot_make_its_owner_block_on_what_they_share(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 2;
+    options.timeout_ms = 600;
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *bad = world_run(world, "clog");
+    world_spend(world, 200);
+    struct lw_delivery *behind = world_run(world, "ok");
+    world_wait_results(world, 2);
+    assert_string_equal(lw_delivery_reason(bad), "timed out after 600ms");
+    assert_int_equal(behind->verdict, LW_OK);
+    world_destroy(world);
+}
+
+/* Without a timeout nothing but its end would tell us. */
+static void
+a_handler_that_closes_our_descriptors_ends_its_worker_and_keeps_its_answer(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.timeout_ms = 0;
+    struct world *world = processes_open_world(&options);
+    for (size_t i = 0; i < 4; i++) {
+        world_run(world, i % 2 == 0 ? "close-all" : "ok");
+    }
+    world_wait_results(world, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(world->deliveries[i].verdict, LW_OK);
+    }
+    assert_true(world->engine->restarts > 0);
+    world_destroy(world);
+}
+
+static void
+what_finds_no_descriptor_here_is_no_fault_of_its_message(void **state)
+{
+    enum { DESCRIPTORS = 256 };
+    (void)state;
+    static int taken[DESCRIPTORS];
+    size_t count = 0;
+    struct rlimit before;
+    struct world *world = open_world(1, 1);
+    world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit few = { DESCRIPTORS, before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (count < DESCRIPTORS && (taken[count] = open("/dev/null", O_RDONLY)) >= 0) {
+        count++;
+    }
+    struct lw_delivery *large = world_run(world, "big 40000");
+    world_wait_results(world, 2);
+    while (count > 0) {
+        (void)close(taken[--count]);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(large->verdict, LW_RETRY);
+    assert_true(large->outcome->is_uncharged);
+    assert_false(world_has_logged(world, "handler.breach"));
+    world_destroy(world);
+}
+
 static void
 a_flood_of_prints_blocks_nobody(void **state)
 {
@@ -438,6 +506,10 @@ main(void)
         cmocka_unit_test(a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only),
         cmocka_unit_test(who_writes_over_its_mark_is_charged_all_the_same),
         cmocka_unit_test(nothing_of_a_refused_answer_is_left_when_its_message_runs_again),
+        cmocka_unit_test(a_worker_cannot_make_its_owner_block_on_what_they_share),
+        cmocka_unit_test(
+            a_handler_that_closes_our_descriptors_ends_its_worker_and_keeps_its_answer),
+        cmocka_unit_test(what_finds_no_descriptor_here_is_no_fault_of_its_message),
         cmocka_unit_test(a_flood_of_prints_blocks_nobody),
         cmocka_unit_test(a_killed_zygote_is_fatal_and_its_workers_finish),
         cmocka_unit_test(without_a_zygote_a_crash_gives_everything_back_uncharged),

@@ -5,6 +5,8 @@
  *   spin MS | until-cancelled | crash WORDS (printed first) | exit N | flood N
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
  *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
+ *   clog (makes its descriptors block whoever writes to them, asks to be woken, and hangs)
+ *   close-all (descriptors that it did not open)
  *   forge PATH (if there is no file PATH, makes it, and answers with outputs and rubbish)
  */
 #include <laneway/handler.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -140,6 +143,40 @@ shared_words(void)
     return (struct lw_processes_words *)from; /* NOLINT(performance-no-int-to-ptr) */
 }
 
+/* Those that carry whole messages are left alone. */
+static bool
+carries_wakes(int fd)
+{
+    int kind = 0;
+    socklen_t size = sizeof kind;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) != 0 || kind == SOCK_STREAM;
+}
+
+static void
+clog(void)
+{
+    const uint64_t most = UINT64_MAX - 1;
+    for (int fd = 3; fd < 64; fd++) {
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || !carries_wakes(fd)) {
+            continue;
+        }
+        (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+        while (write(fd, &most, sizeof most) > 0) {
+        }
+        (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+    atomic_store(&shared_words()->worker_sleeps, 1);
+}
+
+static void
+close_all(void)
+{
+    for (int fd = 3; fd < 1024; fd++) {
+        (void)close(fd);
+    }
+}
+
 static void
 write_over_mark(void)
 {
@@ -220,6 +257,13 @@ do_harm(const char *command)
     } else if (strcmp(command, "unmark-crash") == 0) {
         write_over_mark();
         crash("nobody saw me begin");
+    } else if (strcmp(command, "clog") == 0) {
+        clog();
+        spin(60000);
+        return LW_OK;
+    } else if (strcmp(command, "close-all") == 0) {
+        close_all();
+        return LW_OK;
     } else if ((rest = after(command, "forge ")) != NULL) {
         return forge_once(rest);
     } else if ((rest = after(command, "crash ")) != NULL) {

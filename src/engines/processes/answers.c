@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "engines/processes/answer.h"
 
-enum { AGAIN_AFTER_MS = 1000 };
+enum { AGAIN_AFTER_MS = 1000, NOTES_AT_ONCE = 16 };
 
 static struct lw_host *
 host_of(const struct lw_processes_worker *worker)
@@ -24,7 +24,7 @@ host_of(const struct lw_processes_worker *worker)
 
 /* -- Notes over the socket ------------------------------------------------------------------------- */
 
-/* One note, and the descriptor that came along or -1; false when there is none now. */
+/* One note, and the descriptor that came along, lost or -1; false when there is none now. */
 static bool
 receive_note(struct lw_processes_worker *worker, struct lw_processes_note *ret_note,
              int *ret_fd)
@@ -50,7 +50,7 @@ receive_note(struct lw_processes_worker *worker, struct lw_processes_note *ret_n
 static bool
 keep_item(struct lw_processes_worker *worker, const struct lw_processes_note *note, int fd)
 {
-    if (note->kind != LW_PROCESSES_ITEM || fd < 0 || worker->item_fd >= 0) {
+    if (note->kind != LW_PROCESSES_ITEM || fd == -1 || worker->item_fd != -1) {
         return false;
     }
     worker->item_fd = fd;
@@ -96,17 +96,21 @@ take_word(struct lw_processes_worker *worker, struct lw_processes_note *note)
     return true;
 }
 
+/* A few at once: a worker that only talks must not keep us from everything else. */
 void
 lw_processes_worker_on_socket(struct lw_processes_worker *worker)
 {
     struct lw_processes_note note;
     int fd = -1;
-    while (worker->state != LW_PROCESSES_IDLE && receive_note(worker, &note, &fd)) {
-        if (worker->item_fd >= 0) {
+    for (int i = 0; i < NOTES_AT_ONCE && worker->state != LW_PROCESSES_IDLE; i++) {
+        if (!receive_note(worker, &note, &fd)) {
+            break;
+        }
+        if (worker->item_fd != -1) {
             /* The answer that it belongs to was published before the next one was sent. */
             (void)lw_processes_worker_drain(worker);
         }
-        bool is_taken = fd >= 0 ? keep_item(worker, &note, fd) : take_word(worker, &note);
+        bool is_taken = fd != -1 ? keep_item(worker, &note, fd) : take_word(worker, &note);
         if (!is_taken) {
             refuse_note(worker, fd);
             break;
@@ -140,21 +144,25 @@ has_item(struct lw_processes_worker *worker, uint64_t number)
 {
     struct lw_processes_note note;
     int fd = -1;
-    if (worker->item_fd < 0 && receive_note(worker, &note, &fd) &&
+    if (worker->item_fd == -1 && receive_note(worker, &note, &fd) &&
         !keep_item(worker, &note, fd)) {
         refuse_note(worker, fd);
     }
-    return worker->item_fd >= 0 && worker->item_number == number;
+    return worker->item_fd != -1 && worker->item_number == number;
 }
 
 static enum lw_processes_read
 read_item(struct lw_processes_worker *worker, const struct lw_processes_answer *head,
           unsigned char *body)
 {
-    bool is_read = lw_processes_item_is_sound(worker->item_fd, (size_t)head->body_size) &&
-                   read_all(worker->item_fd, body, (size_t)head->body_size);
-    (void)close(worker->item_fd);
+    int fd = worker->item_fd;
     worker->item_fd = -1;
+    if (fd == LW_PROCESSES_FD_LOST) {
+        return LW_PROCESSES_READ_NO_MEMORY;
+    }
+    bool is_read = lw_processes_item_is_sound(fd, (size_t)head->body_size) &&
+                   read_all(fd, body, (size_t)head->body_size);
+    (void)close(fd);
     return is_read ? LW_PROCESSES_READ_OK : LW_PROCESSES_READ_BROKEN;
 }
 
@@ -296,14 +304,12 @@ static void
 give_room_back(struct lw_processes_worker *worker, uint32_t count)
 {
     struct lw_processes_words *words = worker->shared.words;
-    uint64_t one = 1;
     (void)atomic_exchange_explicit(&words->answer_tail, worker->answer_tail,
                                    memory_order_seq_cst);
     /* A worker that sleeps while it still has requests waits for room. */
     if (worker->first < worker->published_next &&
         atomic_load_explicit(&words->worker_sleeps, memory_order_seq_cst) != 0) {
-        ssize_t written = write(worker->wake_fd, &one, sizeof one);
-        (void)written;
+        (void)lw_processes_wake(worker->wake);
     }
     worker->front_since = host_of(worker)->now;
     worker->owner->good_answers += count;

@@ -3,7 +3,7 @@
  * The worker's loop. Before a handler is called its request is marked as started in shared memory,
  * so that the owner can tell after a death what was touched. Each answer is published at once; the
  * owner is woken only when it said that it sleeps, which under load it does not. A worker without
- * work looks for a moment, then sleeps on its eventfd and on the end of its socket.
+ * work looks for a moment, then sleeps until it is woken or the owner is gone.
  *
  * The delivery that a handler sees reads straight from the ring: the request's bytes are given
  * back after the answer.
@@ -28,6 +28,8 @@
 
 enum { LOOKS_BEFORE_SLEEP = 200, EXIT_REFUSED = 78, EXIT_BROKEN = 70 };
 
+static const char closed_text[] = "its handler closed descriptors that it had not opened";
+
 struct context {
     char *texts;
     size_t capacity;
@@ -44,8 +46,7 @@ struct child {
     struct lw_plugin_file *file;
     lw_handler_fn handler;
     void *user;
-    int wake_fd;
-    int owner_fd;
+    int wake; /* each wakes the other by it */
     int socket;
     uint64_t request_tail;
     uint64_t answer_head;
@@ -197,18 +198,27 @@ leave(struct child *child)
     exit(0); /* NOLINT(concurrency-mt-unsafe): its own thread is the only one of ours */
 }
 
+_Noreturn static void
+break_off(const char *what)
+{
+    (void)fprintf(stderr, "laneway-zygote: a worker cannot go on: %s\n", what);
+    _exit(EXIT_BROKEN);
+}
+
 static void
 sleep_until_woken(struct child *child)
 {
-    struct pollfd fds[2] = { { .fd = child->wake_fd, .events = POLLIN },
+    struct pollfd fds[2] = { { .fd = child->wake, .events = POLLIN },
                              { .fd = child->socket, .events = 0 } };
-    uint64_t count = 0;
+    bool is_closed = false;
     (void)poll(fds, 2, -1);
+    if ((fds[0].revents | fds[1].revents) & POLLNVAL) {
+        break_off(closed_text); /* nobody could wake it any more */
+    }
     if (fds[1].revents & (POLLHUP | POLLERR)) {
         leave(child); /* the owner is gone */
     }
-    ssize_t got = read(child->wake_fd, &count, sizeof count);
-    (void)got; /* nothing to read: an interrupted poll */
+    (void)lw_processes_take_wakes(child->wake, &is_closed);
 }
 
 /* Waits for `is_due`, first awake for a moment. */
@@ -256,11 +266,12 @@ static void
 wake_owner(struct child *child)
 {
     struct lw_processes_words *words = child->shared.words;
-    uint64_t one = 1;
     if (atomic_load_explicit(&words->owner_sleeps, memory_order_seq_cst) != 0 &&
         atomic_exchange_explicit(&words->owner_sleeps, 0, memory_order_seq_cst) != 0) {
-        ssize_t written = write(child->owner_fd, &one, sizeof one);
-        (void)written; /* full: it is readable all the same */
+        int failed = lw_processes_wake(child->wake);
+        if (failed == EBADF || failed == ENOTSOCK) {
+            break_off(closed_text); /* our end is seen, and what was answered counts */
+        }
     }
 }
 
@@ -416,13 +427,6 @@ run(struct child *child, const unsigned char *record)
     answer(child, verdict, began_at);
 }
 
-_Noreturn static void
-break_off(const char *what)
-{
-    (void)fprintf(stderr, "laneway-zygote: a worker cannot go on: %s\n", what);
-    _exit(EXIT_BROKEN);
-}
-
 static void
 run_external(struct child *child)
 {
@@ -523,8 +527,7 @@ static void
 init(struct child *child, const struct lw_processes_child_setup *setup)
 {
     child->file = setup->file;
-    child->wake_fd = setup->fds[LW_PROCESSES_FD_WAKE];
-    child->owner_fd = setup->fds[LW_PROCESSES_FD_OWNER];
+    child->wake = setup->fds[LW_PROCESSES_FD_WAKE];
     child->socket = setup->fds[LW_PROCESSES_FD_SOCKET];
     child->timeout_ms = setup->order.timeout_ms;
     child->item_bytes_max = (size_t)setup->order.item_bytes_max;

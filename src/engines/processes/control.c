@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 
-enum { FDS_MAX = 8 };
+enum { FDS_MAX = 8, WAKES_AT_ONCE = 256 };
 
 int
 lw_processes_send(int socket, const void *message, size_t size, const int *fds, size_t fd_count)
@@ -73,6 +73,14 @@ take_fds(struct msghdr *header, int *fds, size_t fd_max, size_t *ret_count)
     return seen <= fd_max;
 }
 
+static void
+close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)close(fds[i]);
+    }
+}
+
 /* Bytes and descriptors are two arrays. NOLINTBEGIN(readability-function-size) */
 ssize_t
 lw_processes_receive(int socket, void *message, size_t size, int *fds, size_t fd_max,
@@ -89,21 +97,49 @@ lw_processes_receive(int socket, void *message, size_t size, int *fds, size_t fd
                              .msg_controllen = sizeof control.bytes };
     size_t count = 0;
     ssize_t received = 0;
+    bool was_reset = false;
     do {
+        /* Said once when the other end died with unread messages; what it sent is still there. */
+        was_reset = received < 0 && errno == ECONNRESET;
         received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-    } while (received < 0 && errno == EINTR);
+    } while (received < 0 && (errno == EINTR || (errno == ECONNRESET && !was_reset)));
     if (received < 0) {
         return -1;
     }
     bool has_all = take_fds(&header, fds, fd_max, &count);
-    if (!has_all || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-        for (size_t i = 0; i < count; i++) {
-            (void)close(fds[i]);
-        }
+    bool is_cut = !has_all || (header.msg_flags & MSG_TRUNC) != 0;
+    if (is_cut || (header.msg_flags & MSG_CTRUNC) != 0) {
+        close_all(fds, count);
+        count = 0;
+    }
+    if (is_cut) {
         errno = EPROTO;
         return -1;
+    }
+    if (header.msg_flags & MSG_CTRUNC) {
+        fds[0] = LW_PROCESSES_FD_LOST;
     }
     *ret_fd_count = count;
     return received;
 }
 /* NOLINTEND(readability-function-size) */
+
+int
+lw_processes_wake(int socket)
+{
+    ssize_t sent = 0;
+    do {
+        sent = send(socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    /* Full: it is readable all the same. */
+    return sent < 0 && errno != EAGAIN ? errno : 0;
+}
+
+bool
+lw_processes_take_wakes(int socket, bool *ret_is_closed)
+{
+    char wakes[WAKES_AT_ONCE];
+    ssize_t got = recv(socket, wakes, sizeof wakes, MSG_DONTWAIT);
+    *ret_is_closed = got == 0;
+    return got > 0;
+}

@@ -15,7 +15,7 @@
 #include <laneway/laneway.h>
 
 /* Changes with anything that both ends must agree on. */
-#define LW_PROCESSES_PROTOCOL 1
+#define LW_PROCESSES_PROTOCOL 2
 #define LW_PROCESSES_CONTROL_FD 3
 
 enum lw_processes_order_kind {
@@ -25,8 +25,7 @@ enum lw_processes_order_kind {
 
 enum lw_processes_fd {
     LW_PROCESSES_FD_MEMORY,
-    LW_PROCESSES_FD_WAKE,  /* an eventfd that the worker sleeps on */
-    LW_PROCESSES_FD_OWNER, /* an eventfd that the owner sleeps on */
+    LW_PROCESSES_FD_WAKE, /* a socket: each end sleeps on its own and wakes by it */
     LW_PROCESSES_FD_SOCKET,
     LW_PROCESSES_FD_LOG, /* standard output and error */
     LW_PROCESSES_FD_COUNT
@@ -70,11 +69,23 @@ struct lw_processes_note {
 int lw_processes_send(int socket, const void *message, size_t size, const int *fds,
                       size_t fd_count);
 
+/* In place of a descriptor that came when our table of them was full. */
+#define LW_PROCESSES_FD_LOST (-2)
+
 /*
  * Receives one message of at most `size` bytes; its size, 0 at the end, -1 and errno. The
  * descriptors are close-on-exec; more than `fd_max` of them, or a message that is cut, is EPROTO.
+ * When they found no room in our table, *ret_fd_count is 0 and fds[0] is LW_PROCESSES_FD_LOST.
  */
 ssize_t lw_processes_receive(int socket, void *message, size_t size, int *fds, size_t fd_max,
                              size_t *ret_fd_count);
+
+/*
+ * Wakes who sleeps on the other end of a pair; 0 or an errno. An eventfd would be one descriptor in
+ * two processes: the other one could make it block us. Here each end and each call is on its own.
+ */
+int lw_processes_wake(int socket);
+/* Takes the wake-ups that have come: true when there were some; false and *ret_is_closed else. */
+bool lw_processes_take_wakes(int socket, bool *ret_is_closed);
 
 #endif

@@ -192,11 +192,9 @@ static void
 wake(struct lw_processes_worker *worker)
 {
     struct lw_processes_words *words = worker->shared.words;
-    uint64_t one = 1;
     if (atomic_load_explicit(&words->worker_sleeps, memory_order_seq_cst) != 0 &&
         atomic_exchange_explicit(&words->worker_sleeps, 0, memory_order_seq_cst) != 0) {
-        ssize_t written = write(worker->wake_fd, &one, sizeof one);
-        (void)written; /* full: it is readable all the same */
+        (void)lw_processes_wake(worker->wake); /* its end is told by others */
         worker->owner->figures.worker_wakes++;
     }
 }

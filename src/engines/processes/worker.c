@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -239,14 +238,6 @@ lw_processes_worker_breach(struct lw_processes_worker *worker, const char *what)
     worker->end.cause = LW_PROCESSES_BY_BREACH; /* it is not believed any more */
 }
 
-static void
-wake(const struct lw_processes_worker *worker)
-{
-    uint64_t one = 1;
-    ssize_t written = write(worker->wake_fd, &one, sizeof one);
-    (void)written; /* full: it is readable all the same */
-}
-
 void
 lw_processes_worker_leave(struct lw_processes_worker *worker)
 {
@@ -254,7 +245,7 @@ lw_processes_worker_leave(struct lw_processes_worker *worker)
     set_cause(worker, LW_PROCESSES_BY_LEAVING, "it was told to go");
     worker->state = LW_PROCESSES_LEAVING;
     atomic_store_explicit(&worker->shared.words->is_leaving, 1, memory_order_seq_cst);
-    wake(worker);
+    (void)lw_processes_wake(worker->wake);
     lw_timers_disarm(&host_of(worker)->timers, &worker->timer);
     arm(worker, host_of(worker)->now + LEAVE_AFTER);
 }
@@ -263,12 +254,11 @@ static void
 release(struct lw_processes_worker *worker)
 {
     unwatch(worker, &worker->pid_watch);
-    unwatch(worker, &worker->owner_watch);
+    unwatch(worker, &worker->wake_watch);
     unwatch(worker, &worker->socket_watch);
     unwatch(worker, &worker->log_watch);
     close_fd(&worker->pidfd);
-    close_fd(&worker->wake_fd);
-    close_fd(&worker->owner_fd);
+    close_fd(&worker->wake);
     close_fd(&worker->socket);
     close_fd(&worker->log_fd);
     close_fd(&worker->item_fd);
@@ -435,14 +425,15 @@ lw_processes_worker_on_note(struct lw_processes_worker *worker,
 /* -- Starting ------------------------------------------------------------------------------------ */
 
 static void
-on_owner_fd(int fd, int events, void *user)
+on_wake(int fd, int events, void *user)
 {
     struct lw_processes_worker *worker = user;
-    uint64_t count = 0;
-    ssize_t got = read(fd, &count, sizeof count);
+    bool is_closed = false;
     (void)events;
-    if (got == (ssize_t)sizeof count) {
+    if (lw_processes_take_wakes(fd, &is_closed)) {
         worker->owner->figures.owner_wakes++;
+    } else if (is_closed) {
+        unwatch(worker, &worker->wake_watch); /* its end follows, or it does not want us woken */
     }
     worker->is_owner_asleep = false;
     if (lw_processes_worker_drain(worker) > 0) {
@@ -461,20 +452,32 @@ on_socket(int fd, int events, void *user)
 /* The worker's ends of what is made for it. */
 struct ends {
     int memory;
+    int wake;
     int socket;
     int log;
 };
 
 static int
-open_pairs(struct lw_processes_worker *worker, struct ends *theirs)
+open_pair(int kind, int *ret_ours, int *ret_theirs)
 {
     int pair[2];
-    int pipe_ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+    if (socketpair(AF_UNIX, kind | SOCK_CLOEXEC, 0, pair) != 0) {
         return errno;
     }
-    worker->socket = pair[0];
-    theirs->socket = pair[1];
+    *ret_ours = pair[0];
+    *ret_theirs = pair[1];
+    return 0;
+}
+
+static int
+open_pairs(struct lw_processes_worker *worker, struct ends *theirs)
+{
+    int pipe_ends[2];
+    int failed = open_pair(SOCK_STREAM, &worker->wake, &theirs->wake);
+    failed = failed ? failed : open_pair(SOCK_SEQPACKET, &worker->socket, &theirs->socket);
+    if (failed) {
+        return failed;
+    }
     if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
         return errno;
     }
@@ -488,11 +491,6 @@ open_pairs(struct lw_processes_worker *worker, struct ends *theirs)
 static int
 open_all(struct lw_processes_worker *worker, struct ends *theirs)
 {
-    worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    worker->owner_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (worker->wake_fd < 0 || worker->owner_fd < 0) {
-        return errno;
-    }
     int failed = open_pairs(worker, theirs);
     return failed ? failed
                   : lw_processes_shared_create(worker->owner->ring_bytes, &worker->shared,
@@ -514,8 +512,9 @@ order_fork(struct lw_processes_worker *worker, const struct ends *theirs)
         .cpu = lw_processes_cpu_of(owner, worker->index),
     };
     int fds[LW_PROCESSES_FD_COUNT] = {
-        [LW_PROCESSES_FD_MEMORY] = theirs->memory,  [LW_PROCESSES_FD_WAKE] = worker->wake_fd,
-        [LW_PROCESSES_FD_OWNER] = worker->owner_fd, [LW_PROCESSES_FD_SOCKET] = theirs->socket,
+        [LW_PROCESSES_FD_MEMORY] = theirs->memory,
+        [LW_PROCESSES_FD_WAKE] = theirs->wake,
+        [LW_PROCESSES_FD_SOCKET] = theirs->socket,
         [LW_PROCESSES_FD_LOG] = theirs->log,
     };
     return lw_processes_send(owner->zygote.control, &order, sizeof order, fds,
@@ -526,12 +525,11 @@ static bool
 watch_all(struct lw_processes_worker *worker)
 {
     struct lw_host *host = host_of(worker);
-    worker->owner_watch = host->ops->watch(host, worker->owner_fd, LW_READABLE, on_owner_fd,
-                                           worker);
+    worker->wake_watch = host->ops->watch(host, worker->wake, LW_READABLE, on_wake, worker);
     worker->socket_watch = host->ops->watch(host, worker->socket, LW_READABLE, on_socket,
                                             worker);
     worker->log_watch = host->ops->watch(host, worker->log_fd, LW_READABLE, on_log, worker);
-    return worker->owner_watch && worker->socket_watch && worker->log_watch;
+    return worker->wake_watch && worker->socket_watch && worker->log_watch;
 }
 
 static void
@@ -557,6 +555,7 @@ begin(struct lw_processes_worker *worker)
     worker->is_term_sent = false;
     worker->kill_at = LW_NEVER;
     worker->line_size = 0;
+    worker->item_fd = -1;
     worker->end = (struct lw_processes_end){ .cause = LW_PROCESSES_BY_ITSELF };
     worker->refusal = (struct lw_error){ .status = LW_STATUS_OK };
     memset(worker->known, 0, sizeof worker->known);
@@ -571,7 +570,7 @@ begin(struct lw_processes_worker *worker)
 int
 lw_processes_worker_start(struct lw_processes_worker *worker)
 {
-    struct ends theirs = { -1, -1, -1 };
+    struct ends theirs = { -1, -1, -1, -1 };
     int64_t timeout_ms = worker->owner->options.start_timeout_ms;
     lw_assert(worker->state == LW_PROCESSES_IDLE);
     begin(worker);
@@ -579,6 +578,7 @@ lw_processes_worker_start(struct lw_processes_worker *worker)
     failed = failed || watch_all(worker) ? failed : ENOMEM;
     failed = failed ? failed : order_fork(worker, &theirs);
     close_fd(&theirs.memory);
+    close_fd(&theirs.wake);
     close_fd(&theirs.socket);
     close_fd(&theirs.log);
     if (failed) {
@@ -605,8 +605,7 @@ lw_processes_worker_init(struct lw_processes_worker *worker, struct lw_processes
         .owner = owner,
         .index = index,
         .pidfd = -1,
-        .wake_fd = -1,
-        .owner_fd = -1,
+        .wake = -1,
         .socket = -1,
         .log_fd = -1,
         .item_fd = -1,

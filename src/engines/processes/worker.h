@@ -70,12 +70,11 @@ struct lw_processes_worker {
     uint64_t serial; /* of the process */
     pid_t pid;       /* 0: the zygote has not said it yet */
     int pidfd;       /* -1: none */
-    int wake_fd;
-    int owner_fd;
+    int wake; /* each wakes the other by it */
     int socket;
     int log_fd;
     struct lw_watch *pid_watch;
-    struct lw_watch *owner_watch;
+    struct lw_watch *wake_watch;
     struct lw_watch *socket_watch;
     struct lw_watch *log_watch;
 
@@ -102,7 +101,7 @@ struct lw_processes_worker {
     uint64_t answered;
     uint64_t starts;
     bool is_alone; /* runs a suspect and nothing else */
-    int item_fd;   /* came before its answer; -1 none */
+    int item_fd;   /* came before its answer; -1 none, or LW_PROCESSES_FD_LOST */
     uint64_t item_number;
 
     bool is_over;  /* the process has ended */

@@ -188,6 +188,15 @@ become_worker(struct zygote *zygote, const int fds[LW_PROCESSES_FD_COUNT])
 }
 
 static void
+refuse_fork(const struct zygote *zygote, int failed)
+{
+    struct lw_processes_note note = { .kind = LW_PROCESSES_NOT_FORKED,
+                                      .serial = zygote->message.order.serial,
+                                      .status = failed };
+    tell(zygote, &note, NULL);
+}
+
+static void
 fork_worker(struct zygote *zygote, int fds[LW_PROCESSES_FD_COUNT])
 {
     struct lw_processes_note note = { .kind = LW_PROCESSES_NOT_FORKED,
@@ -297,6 +306,8 @@ obey(struct zygote *zygote)
         load(zygote, (size_t)got - sizeof zygote->message.order);
     } else if (fd_count == LW_PROCESSES_FD_COUNT) {
         fork_worker(zygote, fds);
+    } else {
+        refuse_fork(zygote, EMFILE);
     }
     for (size_t i = 0; i < fd_count; i++) {
         (void)close(fds[i]);
