@@ -18,14 +18,37 @@
 enum { LEVELS_MAX = 5 };
 
 static bool
-is_safe(const char *path)
+is_ours(const struct stat *info)
 {
+    return info->st_uid == 0 || info->st_uid == geteuid();
+}
+
+/* Neither it nor the link that it may be is somebody else's to change. */
+static bool
+is_safe(const char *path, struct stat *ret_info)
+{
+    struct stat link;
+    return lstat(path, &link) == 0 && is_ours(&link) && stat(path, ret_info) == 0 &&
+           is_ours(ret_info) && (ret_info->st_mode & S_IWOTH) == 0;
+}
+
+/* What somebody may put in another's place after we looked must not be run: /tmp is such a place. */
+static bool
+is_in_safe_folders(struct lw_bytes prefix, const char *rest)
+{
+    char path[PATH_MAX];
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || access(path, X_OK) != 0) {
-        return false;
+    for (const char *end = strchr(rest + 1, '/');; end = strchr(end + 1, '/')) {
+        int length = end ? (int)(end - rest) : (int)strlen(rest);
+        int written = snprintf(path, sizeof path, "%.*s%.*s", (int)prefix.size,
+                               (const char *)prefix.data, length, rest);
+        if (written < 0 || (size_t)written >= sizeof path || !is_safe(path, &info)) {
+            return false;
+        }
+        if (!end) {
+            return true;
+        }
     }
-    bool is_ours = info.st_uid == 0 || info.st_uid == geteuid();
-    return is_ours && (info.st_mode & S_IWOTH) == 0;
 }
 
 static bool
@@ -33,10 +56,12 @@ try_folder(struct lw_bytes prefix, const char *rest, const char *name, char *ret
            size_t size)
 {
     char path[PATH_MAX];
+    struct stat info;
     int written = snprintf(path, sizeof path, "%.*s%s/%s", (int)prefix.size,
                            (const char *)prefix.data, rest, name);
     if (written < 0 || (size_t)written >= sizeof path || (size_t)written >= size ||
-        !is_safe(path)) {
+        !is_in_safe_folders(prefix, rest) || !is_safe(path, &info) || !S_ISREG(info.st_mode) ||
+        access(path, X_OK) != 0) {
         return false;
     }
     memcpy(ret_path, path, (size_t)written + 1);
@@ -87,7 +112,8 @@ find_near_library(const char *name, char *ret_path, size_t size)
 bool
 lw_installed_find(const char *name, char *ret_path, size_t size)
 {
-    const struct lw_bytes prefix = { LW_LIBEXEC_DIR, strlen(LW_LIBEXEC_DIR) };
+    static const char folder[] = "/laneway";
+    const struct lw_bytes prefix = { LW_LIBEXEC_DIR, strlen(LW_LIBEXEC_DIR) - strlen(folder) };
     return find_near_command(name, ret_path, size) || find_near_library(name, ret_path, size) ||
-           try_folder(prefix, "", name, ret_path, size);
+           try_folder(prefix, folder, name, ret_path, size);
 }

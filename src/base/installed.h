@@ -3,7 +3,7 @@
  * Where the little programs are that Laneway installs for itself (libexec/laneway): beside the
  * command or the library that runs, so that a build folder and a moved installation work, else
  * under the prefix that was configured. Only one that belongs to root or to us and that not
- * everybody may write is taken, since it may be run as root.
+ * everybody may write is taken, in folders of which the same is true, since it may be run as root.
  */
 #ifndef LW_BASE_INSTALLED_H
 #define LW_BASE_INSTALLED_H

@@ -93,6 +93,43 @@ a_helper_of_somebody_else_is_not_taken(void **state)
     assert_false(lw_installed_find_near(prefix->command, "tool", path, sizeof path));
 }
 
+/* Whoever may change the folder, or the link, decides what is run later. */
+static void
+a_helper_in_a_folder_that_everybody_may_write_is_not_taken(void **state)
+{
+    struct prefix *prefix = *state;
+    char path[PATH_MAX];
+    char folder[PATH_MAX];
+    static const char *const folders[] = { "/libexec", "/libexec/laneway" };
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(folder, sizeof folder, "%s%s", prefix->root, folders[i]);
+        assert_int_equal(chmod(folder, 01777), 0);
+        assert_false(lw_installed_find_near(prefix->command, "tool", path, sizeof path));
+        assert_int_equal(chmod(folder, 0755), 0);
+        assert_true(lw_installed_find_near(prefix->command, "tool", path, sizeof path));
+    }
+}
+
+static void
+a_helper_by_a_link_of_somebody_else_is_not_taken(void **state)
+{
+    struct prefix *prefix = *state;
+    char path[PATH_MAX];
+    char link[PATH_MAX];
+    if (geteuid() != 0) {
+        print_message("left out: only root may give a link away\n");
+        return;
+    }
+    (void)snprintf(link, sizeof link, "%s/libexec/laneway/link", prefix->root);
+    assert_int_equal(symlink("tool", link), 0);
+    bool is_found = lw_installed_find_near(prefix->command, "link", path, sizeof path);
+    assert_int_equal(lchown(link, 4711, 4711), 0);
+    bool is_found_still = lw_installed_find_near(prefix->command, "link", path, sizeof path);
+    assert_int_equal(remove(link), 0);
+    assert_true(is_found);
+    assert_false(is_found_still);
+}
+
 static void
 the_build_folder_has_its_helpers(void **state)
 {
@@ -110,6 +147,10 @@ main(void)
         cmocka_unit_test_setup_teardown(
             a_helper_that_everybody_may_write_or_nobody_may_run_is_not_taken, setup, teardown),
         cmocka_unit_test_setup_teardown(a_helper_of_somebody_else_is_not_taken, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(
+            a_helper_in_a_folder_that_everybody_may_write_is_not_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_helper_by_a_link_of_somebody_else_is_not_taken, setup,
                                         teardown),
         cmocka_unit_test(the_build_folder_has_its_helpers),
     };
