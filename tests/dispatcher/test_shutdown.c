@@ -428,6 +428,28 @@ a_paused_subscription_gives_back_and_does_not_hold_the_end(void **state)
 }
 
 static void
+a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end(void **state)
+{
+    struct world world;
+    (void)state;
+    struct lw_subscription_options options = open_world(&world, 1, NULL);
+    options.profile = LW_PROFILE_THROUGHPUT;
+    world.dispatcher.options.drain_timeout_ms = 0;
+    begin(&world, &options);
+    world_send(&world, "orders", 0, "k", 3);
+    world_turn(&world);
+    ask(&world);
+    world.engine->is_down = true;
+    world.engine->has_changed = true;
+    world_turn(&world);
+    world_finish(&world, 0, LW_OK);
+    world_pass(&world, 10);
+    assert_int_equal(world.started_count, 1);
+    expect_closed(&world, LW_STATUS_UNFINISHED);
+    world_deinit(&world);
+}
+
+static void
 a_pause_in_the_middle_of_a_drain_does_not_hold_the_end(void **state)
 {
     struct world world;
@@ -699,6 +721,8 @@ main(void)
         cmocka_unit_test(a_receipt_that_never_comes_does_not_hold_the_end),
         cmocka_unit_test(publications_without_room_do_not_hold_the_end),
         cmocka_unit_test(a_paused_subscription_gives_back_and_does_not_hold_the_end),
+        cmocka_unit_test(
+            a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end),
         cmocka_unit_test(a_pause_in_the_middle_of_a_drain_does_not_hold_the_end),
         cmocka_unit_test(
             a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end),
