@@ -87,11 +87,17 @@ is_lost(struct world *world)
 }
 
 void
-processes_kill_zygote(struct world *world)
+processes_signal_zygote(const struct world *world, int signal)
 {
     pid_t pid = processes_in(world)->zygote.pid;
     assert_true(pid > 1);
-    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(kill(pid, signal), 0);
+}
+
+void
+processes_kill_zygote(struct world *world)
+{
+    processes_signal_zygote(world, SIGKILL);
     world_wait(world, is_lost);
 }
 

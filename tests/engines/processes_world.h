@@ -16,6 +16,7 @@ struct lw_processes_options processes_options(const char *plugin);
 void processes_create(struct world *world, const struct lw_processes_options *options);
 struct world *processes_open_world(const struct lw_processes_options *options);
 struct lw_processes_figures processes_figures(const struct world *world);
+void processes_signal_zygote(const struct world *world, int signal);
 /* Kills the zygote, and waits until the engine has noticed it. */
 void processes_kill_zygote(struct world *world);
 /* The process of the first worker; waits until it is known. */

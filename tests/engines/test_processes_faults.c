@@ -25,6 +25,12 @@ open_world(uint32_t workers, uint32_t window)
     return processes_open_world(&options);
 }
 
+static bool
+has_expected_room(struct world *world)
+{
+    return world->engine->room >= world->expected_room;
+}
+
 static struct lw_bytes
 reply_of(const struct lw_delivery *delivery)
 {
@@ -478,11 +484,91 @@ without_a_zygote_a_crash_gives_everything_back_uncharged(void **state)
     world_run(world, "ok");
     world_wait_results(world, 1);
     processes_kill_zygote(world);
-    struct lw_delivery *bad = world_run(world, "crash for good");
-    world_wait_results(world, 2);
-    assert_int_equal(bad->verdict, LW_ERROR);
-    assert_true(bad->outcome->is_uncharged);
+    world_wait(world, world_engine_has_room);
+    assert_true(world_submit(world, world_delivery(world, "crash it all")));
+    while (world->engine->room > 0) { /* two at least are handed over in this turn */
+        assert_true(world_submit(world, world_delivery(world, "ok")));
+    }
+    assert_true(world->delivery_count > 2);
+    world_wait_results(world, world->delivery_count);
+    for (size_t i = 1; i < world->delivery_count; i++) {
+        assert_int_equal(world->deliveries[i].verdict, LW_ERROR);
+        assert_true(world->deliveries[i].outcome->is_uncharged);
+    }
     assert_true(world->engine->is_down);
+    world_destroy(world);
+}
+
+static void
+without_a_zygote_a_pinned_key_goes_on_at_another_worker(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 2;
+    options.window = 2;
+    options.tune.pins_lanes = true;
+    struct world *world = processes_open_world(&options);
+    world->expected_room = 4;
+    world_wait(world, has_expected_room);
+    processes_kill_zygote(world);
+    world_run(world, "crash it");
+    world_run(world, "ok");
+    world_wait_results(world, 2);
+    struct lw_delivery *later = world_run(world, "ok");
+    world_wait_results(world, 3);
+    assert_int_equal(later->verdict, LW_OK);
+    world_destroy(world);
+}
+
+/* It is alive, but says nothing any more. */
+static void
+a_zygote_that_was_stopped_holds_up_neither_a_message_nor_the_end(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 1);
+    world_run(world, "ok");
+    world_wait_results(world, 1);
+    processes_signal_zygote(world, SIGSTOP);
+    struct lw_delivery *gone = world_run(world, "exit 3");
+    world_spend(world, 200);
+    world->engine->ops->stop(world->engine, world->host->now + 1000 * LW_MS);
+    world_wait_results(world, 2);
+    assert_int_equal(gone->verdict, LW_ERROR);
+    assert_true(gone->outcome->is_uncharged);
+    world_wait(world, world_engine_is_stopped);
+    processes_signal_zygote(world, SIGCONT);
+    world_destroy(world);
+}
+
+static void
+a_plugin_that_ignores_its_children_is_still_told_of(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("childless");
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *bad = world_run(world, "exit");
+    world_wait_results(world, 1);
+    assert_int_equal(bad->verdict, LW_ERROR);
+    assert_non_null(strstr(lw_delivery_reason(bad), "exit 3"));
+    assert_false(world_has_logged(world, "handler.unheard"));
+    world_destroy(world);
+}
+
+static void
+a_worker_that_gives_no_room_back_does_not_stop_the_others(void **state)
+{
+    enum { MESSAGES = 12 };
+    (void)state;
+    struct world *world = open_world(1, 1);
+    world_run(world, "hold-room");
+    for (size_t i = 0; i < MESSAGES; i++) {
+        run_sized(world, 12000);
+    }
+    world_wait_results(world, MESSAGES + 1);
+    for (size_t i = 1; i <= MESSAGES; i++) {
+        assert_int_equal(world->deliveries[i].verdict, LW_OK);
+    }
+    assert_true(world_has_logged(world, "handler.breach"));
     world_destroy(world);
 }
 
@@ -513,6 +599,10 @@ main(void)
         cmocka_unit_test(a_flood_of_prints_blocks_nobody),
         cmocka_unit_test(a_killed_zygote_is_fatal_and_its_workers_finish),
         cmocka_unit_test(without_a_zygote_a_crash_gives_everything_back_uncharged),
+        cmocka_unit_test(without_a_zygote_a_pinned_key_goes_on_at_another_worker),
+        cmocka_unit_test(a_zygote_that_was_stopped_holds_up_neither_a_message_nor_the_end),
+        cmocka_unit_test(a_plugin_that_ignores_its_children_is_still_told_of),
+        cmocka_unit_test(a_worker_that_gives_no_room_back_does_not_stop_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
  *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
  *   clog (makes its descriptors block whoever writes to them, asks to be woken, and hangs)
+ *   hold-room (from then on gives no room back among the requests)
  *   close-all (descriptors that it did not open)
  *   forge PATH (if there is no file PATH, makes it, and answers with outputs and rubbish)
  */
@@ -15,6 +16,7 @@
 #include "engines/processes/shared.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -169,6 +171,24 @@ clog(void)
     atomic_store(&shared_words()->worker_sleeps, 1);
 }
 
+_Noreturn static void *
+claim_to_be_at_the_beginning(void *user)
+{
+    struct lw_processes_words *words = user;
+    for (;;) {
+        atomic_store(&words->request_tail, 0);
+    }
+}
+
+static enum lw_verdict
+hold_room(void)
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, claim_to_be_at_the_beginning, shared_words()) == 0
+               ? LW_OK
+               : LW_ERROR;
+}
+
 static void
 close_all(void)
 {
@@ -261,6 +281,8 @@ do_harm(const char *command)
         clog();
         spin(60000);
         return LW_OK;
+    } else if (strcmp(command, "hold-room") == 0) {
+        return hold_room();
     } else if (strcmp(command, "close-all") == 0) {
         close_all();
         return LW_OK;

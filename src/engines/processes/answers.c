@@ -85,8 +85,8 @@ take_word(struct lw_processes_worker *worker, struct lw_processes_note *note)
     if (!is_ready && note->kind != LW_PROCESSES_REFUSED) {
         return false;
     }
-    if (worker->state != LW_PROCESSES_STARTING) {
-        return worker->state == LW_PROCESSES_ENDING;
+    if (worker->state != LW_PROCESSES_STARTING || worker->is_over) {
+        return worker->state == LW_PROCESSES_ENDING || worker->is_over;
     }
     if (is_ready) {
         lw_processes_on_ready(worker);

@@ -256,6 +256,9 @@ lw_processes_on_end(struct lw_processes_worker *worker)
         is_failure(worker)) {
         fail(worker);
     }
+    if (processes->zygote_state == LW_PROCESSES_LOST) {
+        lw_processes_move_on(worker);
+    }
     lw_processes_start_workers(processes);
     lw_processes_go_on(processes);
     lw_host_want_turn(processes->engine.host);

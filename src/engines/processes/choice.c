@@ -78,14 +78,32 @@ least_loaded(struct lw_processes *processes)
     return best;
 }
 
-/* The worker of the message's lane: by its key, or by its partition when it has none. */
+/* One that can take messages, or will be able to: without a zygote none is replaced. */
+static bool
+has_future(const struct lw_processes_worker *worker)
+{
+    return worker->owner->zygote_state != LW_PROCESSES_LOST ||
+           (worker->state == LW_PROCESSES_TAKING && !worker->is_over);
+}
+
+/*
+ * The worker of the message's lane: by its key, or by its partition when it has none; the next one
+ * where that is gone for good. A lane has one message here at a time, so its order holds.
+ */
 static struct lw_processes_worker *
 pinned_to(struct lw_processes *processes, const struct lw_delivery *delivery)
 {
     struct lw_bytes key = lw_delivery_ordering_key(delivery);
     uint64_t partition = (uint64_t)(uint32_t)delivery->partition->number;
     uint64_t hash = key.data ? lw_hash_bytes(key.data, key.size, 0) : lw_hash_u64(partition, 0);
-    return &processes->workers[hash % processes->worker_count];
+    uint32_t index = (uint32_t)(hash % processes->worker_count);
+    for (uint32_t i = 0; i < processes->worker_count; i++) {
+        uint32_t next = (index + i) % processes->worker_count;
+        if (has_future(&processes->workers[next])) {
+            return &processes->workers[next];
+        }
+    }
+    return &processes->workers[index];
 }
 
 static void
@@ -166,21 +184,23 @@ call_for_fresh_worker(struct lw_processes *processes)
     }
     if (idlest) {
         idlest->given_max = idlest->given;
-        lw_processes_on_drained(idlest);
+        if (idlest->first == idlest->next) {
+            lw_processes_worker_leave(idlest);
+        }
     }
 }
 
+/* The next one that still is to run; those that are not go back on the way. */
 static void
 run_suspect(struct lw_processes *processes)
 {
-    struct lw_queue_node *node = processes->suspects.first;
-    if (!node || processes->alone) {
-        return;
-    }
-    struct lw_processes_worker *worker = fresh_worker(processes);
-    if (!worker) {
-        call_for_fresh_worker(processes);
-    } else {
+    struct lw_queue_node *node = NULL;
+    while (!processes->alone && (node = processes->suspects.first) != NULL) {
+        struct lw_processes_worker *worker = fresh_worker(processes);
+        if (!worker) {
+            call_for_fresh_worker(processes);
+            return;
+        }
         (void)lw_queue_pop(&processes->suspects);
         if (!give(processes, worker, lw_processes_delivery_in(node))) {
             lw_queue_push_front(&processes->suspects, node);
@@ -222,6 +242,27 @@ lw_processes_go_on(struct lw_processes *processes)
         }
     }
     lw_processes_update_room(processes);
+}
+
+void
+lw_processes_move_on(struct lw_processes_worker *worker)
+{
+    struct lw_processes *processes = worker->owner;
+    struct lw_queue backlog = worker->backlog;
+    struct lw_queue_node *node = NULL;
+    bool has_worker = false;
+    for (uint32_t i = 0; i < processes->worker_count; i++) {
+        has_worker = has_worker || has_future(&processes->workers[i]);
+    }
+    if (!has_worker) {
+        lw_processes_give_back_all(processes, "its zygote was killed");
+        return;
+    }
+    worker->backlog = (struct lw_queue){ NULL, NULL };
+    while ((node = lw_queue_pop(&backlog)) != NULL) {
+        processes->waiting_count--;
+        lw_processes_take(processes, lw_processes_delivery_in(node));
+    }
 }
 
 void

@@ -67,6 +67,8 @@ void lw_processes_update_room(struct lw_processes *processes);
 void lw_processes_take(struct lw_processes *processes, struct lw_delivery *delivery);
 /* Something changed at a worker: what waits goes on, and room is counted anew. */
 void lw_processes_go_on(struct lw_processes *processes);
+/* Without a zygote, at the end of a worker: what waits for it goes to another, or back. */
+void lw_processes_move_on(struct lw_processes_worker *worker);
 void lw_processes_on_memory_timer(struct lw_timer *timer, uint64_t now);
 
 /* -- supply.c -- */

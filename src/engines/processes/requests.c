@@ -64,22 +64,26 @@ slot_of(const struct lw_partition *partition)
     return (uint16_t)(hash >> 58); /* LW_PROCESSES_CONTEXTS of them */
 }
 
-/* Makes sure that the worker knows the message's context; false without room for it now. */
+/*
+ * Makes sure that the worker knows the message's context; false without room for it and for the
+ * `size` of what follows it now: contexts alone are never published, and would fill the ring.
+ */
 static bool
-send_context(struct lw_processes_worker *worker, const struct lw_delivery *delivery,
-             const struct lw_processes_facts *facts, uint16_t slot)
+send_context(struct lw_processes_worker *worker, const struct lw_processes_facts *facts,
+             uint16_t slot, size_t size)
 {
+    const struct lw_delivery *delivery = facts->delivery;
     const struct lw_partition *partition = delivery->partition;
     struct lw_processes_known *known = &worker->known[slot];
     bool is_known = known->partition == partition &&
                     known->generation == partition->generation &&
                     (known->has_prefix || facts->identity_size > 0);
     if (is_known) {
-        return true;
+        return has_room(worker, size);
     }
     struct lw_processes_texts texts;
     lw_processes_context_measure(delivery, &texts);
-    if (!has_room(worker, texts.size)) {
+    if (!has_room(worker, texts.size + size)) {
         return false;
     }
     lw_processes_context_write(&texts, partition->number, slot, place_of(worker));
@@ -141,8 +145,12 @@ write_request(struct lw_processes_worker *worker, const struct lw_processes_fact
     size_t share = worker->shared.request_bytes / LW_PROCESSES_RING_SHARE;
     bool is_item = facts->size > share;
     uint16_t slot = slot_of(facts->delivery->partition);
-    if (!send_context(worker, facts->delivery, facts, slot) ||
-        !has_room(worker, is_item ? sizeof(struct lw_processes_request) : facts->size)) {
+    size_t size = is_item ? sizeof(struct lw_processes_request) : facts->size;
+    if (!send_context(worker, facts, slot, size)) {
+        if (worker->first == worker->next && worker->state == LW_PROCESSES_TAKING) {
+            /* It has answered everything: at most the last record is not given back yet. */
+            lw_processes_worker_breach(worker, "it gives no room back among the requests");
+        }
         return LW_PROCESSES_FULL;
     }
     if (is_item) {

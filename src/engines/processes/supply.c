@@ -148,6 +148,7 @@ lose(struct lw_processes *processes)
     engine->has_changed = true;
     lw_processes_give_back_all(processes, "its zygote was killed");
     for (uint32_t i = 0; i < processes->worker_count; i++) {
+        processes->workers[i].given_max = UINT64_MAX; /* it has no successor */
         lw_processes_worker_on_orphaned(&processes->workers[i]);
     }
 }
@@ -238,7 +239,7 @@ on_zygote_log(int fd, int events, void *user)
     char chunk[LOG_CHUNK];
     ssize_t got = read(fd, chunk, sizeof chunk);
     (void)events;
-    if (got <= 0 && errno != EAGAIN && errno != EINTR) {
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         processes->engine.host->ops->rewatch(processes->zygote_log_watch, 0);
     }
     const char *at = chunk;

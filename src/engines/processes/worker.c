@@ -26,6 +26,9 @@
 enum { LOG_CHUNK = 4096, LOG_READS_MAX = 16 };
 #define LEAVE_AFTER (1000 * LW_MS) /* to go by itself, before TERM */
 #define KILL_AFTER (1000 * LW_MS)  /* after TERM */
+#define WORD_AFTER (5000 * LW_MS)  /* so long its zygote may take to say what it must */
+
+static void finish(struct lw_processes_worker *worker);
 
 static struct lw_host *
 host_of(const struct lw_processes_worker *worker)
@@ -151,15 +154,31 @@ send_signal(const struct lw_processes_worker *worker, int signal)
     }
 }
 
-/* The next step of an end: TERM, then KILL. */
+static void
+await_word(struct lw_processes_worker *worker, uint64_t now)
+{
+    if (worker->word_due == LW_NEVER) {
+        worker->word_due = now + WORD_AFTER;
+    }
+    arm(worker, worker->word_due);
+}
+
+/*
+ * The next step of an end: TERM, then KILL. What is over, or was never said to have begun, waits
+ * for the zygote's word.
+ */
 static void
 press(struct lw_processes_worker *worker, uint64_t now)
 {
     if (worker->is_over) {
+        arm(worker, worker->word_due);
         return;
     }
     if (now >= worker->kill_at) {
         send_signal(worker, SIGKILL);
+        if (worker->pid == 0) {
+            await_word(worker, now);
+        }
         return;
     }
     if (!worker->is_term_sent) {
@@ -170,19 +189,44 @@ press(struct lw_processes_worker *worker, uint64_t now)
 }
 
 static void
+say_late(struct lw_processes_worker *worker, uint64_t now)
+{
+    char duration[32];
+    char why[80];
+    lw_text_from_duration_ms(worker->owner->options.start_timeout_ms, duration,
+                             sizeof duration);
+    (void)snprintf(why, sizeof why, "it was not ready within %s", duration);
+    lw_processes_worker_end(worker, LW_PROCESSES_BY_START, now, why);
+}
+
+/* A zygote that is stopped, or hangs, must not hold up what its workers held. */
+static void
+look_for_word(struct lw_processes_worker *worker, uint64_t now)
+{
+    if (now < worker->word_due) {
+        arm(worker, worker->word_due);
+        return;
+    }
+    lw_host_log(host_of(worker), LW_LOG_WARN, "handler.unheard",
+                "the zygote does not say what became of a worker process",
+                "handler=%s worker=%" PRIu32 " pid=%d", worker->owner->name, worker->index,
+                (int)worker->pid);
+    finish(worker);
+}
+
+static void
 on_timer(struct lw_timer *timer, uint64_t now)
 {
     struct lw_processes_worker *worker = LW_CONTAINER(timer, struct lw_processes_worker, timer);
-    char duration[32];
-    char why[80];
+    if (worker->word_due != LW_NEVER) {
+        look_for_word(worker, now);
+        return;
+    }
     switch (worker->state) {
     case LW_PROCESSES_IDLE:
         return;
     case LW_PROCESSES_STARTING:
-        lw_text_from_duration_ms(worker->owner->options.start_timeout_ms, duration,
-                                 sizeof duration);
-        (void)snprintf(why, sizeof why, "it was not ready within %s", duration);
-        lw_processes_worker_end(worker, LW_PROCESSES_BY_START, now, why);
+        say_late(worker, now);
         return;
     case LW_PROCESSES_TAKING:
         look_for_late(worker, now);
@@ -355,6 +399,9 @@ on_pidfd(int fd, int events, void *user)
     worker->is_over = true;
     host_of(worker)->ops->rewatch(worker->pid_watch, 0);
     finish_when_over(worker);
+    if (worker->state != LW_PROCESSES_IDLE && worker->pidfd == fd) {
+        await_word(worker, host_of(worker)->now);
+    }
 }
 
 void
@@ -368,7 +415,10 @@ void
 lw_processes_worker_on_closed(struct lw_processes_worker *worker)
 {
     unwatch(worker, &worker->socket_watch);
-    worker->is_over = worker->is_over || worker->pidfd < 0;
+    if (worker->pidfd < 0) {
+        worker->is_over = true;
+        await_word(worker, host_of(worker)->now);
+    }
 }
 
 void
@@ -384,6 +434,7 @@ on_forked(struct lw_processes_worker *worker, const struct lw_processes_note *no
 {
     worker->pid = note->pid;
     worker->pidfd = pidfd;
+    worker->word_due = LW_NEVER;
     lw_host_log(host_of(worker), LW_LOG_DEBUG, "handler.started",
                 "a worker process was started", "handler=%s worker=%" PRIu32 " pid=%d",
                 worker->owner->name, worker->index, (int)worker->pid);
@@ -554,6 +605,7 @@ begin(struct lw_processes_worker *worker)
     worker->has_exit = false;
     worker->is_term_sent = false;
     worker->kill_at = LW_NEVER;
+    worker->word_due = LW_NEVER;
     worker->line_size = 0;
     worker->item_fd = -1;
     worker->end = (struct lw_processes_end){ .cause = LW_PROCESSES_BY_ITSELF };
@@ -609,6 +661,7 @@ lw_processes_worker_init(struct lw_processes_worker *worker, struct lw_processes
         .socket = -1,
         .log_fd = -1,
         .item_fd = -1,
+        .word_due = LW_NEVER,
         .open_mask = capacity - 1,
     };
     lw_timer_init(&worker->timer, on_timer);

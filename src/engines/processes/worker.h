@@ -110,6 +110,7 @@ struct lw_processes_worker {
     struct lw_error refusal;
     struct lw_timer timer; /* of the state: start, attempt, next step of ending */
     uint64_t kill_at;
+    uint64_t word_due; /* until then the zygote may say what became of it; LW_NEVER not asked */
     bool is_term_sent;
     struct lw_handler_log log;
     char line[LW_PROCESSES_LINE_MAX];

@@ -54,6 +54,16 @@ tell(const struct zygote *zygote, const struct lw_processes_note *note, const in
     (void)lw_processes_send(zygote->control, note, sizeof *note, fd, fd ? 1 : 0);
 }
 
+static sigset_t
+block_sigchld(void)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return set;
+}
+
 /* -- Loading ------------------------------------------------------------------------------------- */
 
 /* The next of the texts that lie one behind the other, each with its zero. */
@@ -117,6 +127,29 @@ load_texts(struct zygote *zygote, const struct lw_processes_order *order, size_t
     return status;
 }
 
+/*
+ * What a constructor may have changed that we live by: children must be waited for, and the places
+ * of input and output taken, or what workers are given would land there.
+ */
+static void
+set_right(void)
+{
+    struct sigaction action;
+    bool is_deaf = sigaction(SIGCHLD, NULL, &action) == 0 &&
+                   (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT));
+    if (is_deaf) {
+        struct sigaction usual = { .sa_handler = SIG_DFL };
+        (void)sigaction(SIGCHLD, &usual, NULL);
+    }
+    block_sigchld();
+    for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
+        if (fd > STDERR_FILENO) {
+            (void)close(fd);
+            break;
+        }
+    }
+}
+
 static void
 load(struct zygote *zygote, size_t size)
 {
@@ -134,6 +167,8 @@ load(struct zygote *zygote, size_t size)
         zygote->is_loaded = load_texts(zygote, order, size, &note.error) == LW_STATUS_OK;
     }
     note.kind = zygote->is_loaded ? LW_PROCESSES_LOADED : LW_PROCESSES_REFUSED;
+    (void)fflush(NULL); /* what it printed is its own, and not each worker's */
+    set_right();
     tell(zygote, &note, NULL);
 }
 
@@ -318,10 +353,7 @@ obey(struct zygote *zygote)
 static int
 watch_children(void)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    sigset_t set = block_sigchld();
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
