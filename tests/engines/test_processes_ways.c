@@ -254,6 +254,38 @@ a_pinned_key_always_meets_the_same_worker(void **state)
     world_destroy(world);
 }
 
+static bool
+has_all_workers(struct world *world)
+{
+    return world->engine->room >= world->expected_room;
+}
+
+/* Also what was handed over to a process that died, started or not. */
+static void
+a_pinned_key_meets_the_same_worker_after_a_crash(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 3;
+    options.window = 4;
+    options.tune.pins_lanes = true;
+    struct world *world = processes_open_world(&options);
+    world->expected_room = 6;
+    world_wait(world, has_all_workers);
+    struct lw_delivery *before = world_run(world, "worker");
+    world_wait_results(world, 1);
+    world_run(world, "spin 200");
+    world_run(world, "worker");
+    world_spend(world, 50);
+    processes_kill_any(world, (uint32_t)number_of(before));
+    world_run(world, "worker");
+    world_wait_results(world, 4);
+    assert_int_equal(number_of(&world->deliveries[2]), number_of(before));
+    assert_int_equal(number_of(&world->deliveries[3]), number_of(before));
+    assert_true(processes_figures(world).crashes + world->engine->restarts > 0);
+    world_destroy(world);
+}
+
 /* Those that a kill met while they ran alone as suspects: they are charged, and run once more. */
 static uint32_t
 run_charged_again(struct world *world, uint32_t count)
@@ -400,6 +432,7 @@ main(void)
         cmocka_unit_test(the_three_times_of_a_message_are_kept),
         cmocka_unit_test(a_worker_is_replaced_after_its_number_of_messages),
         cmocka_unit_test(a_pinned_key_always_meets_the_same_worker),
+        cmocka_unit_test(a_pinned_key_meets_the_same_worker_after_a_crash),
         cmocka_unit_test(an_engine_is_made_whole_or_not_at_all),
         cmocka_unit_test(a_message_that_finds_no_memory_waits_and_is_not_lost),
         cmocka_unit_test(kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naughty.c: a handler that does to its worker process what the message's text says:
- *   ok | see | pid | big N (replies N bytes) | size (replies the payload's size)
+ *   ok | see | pid | worker (replies its number) | big N (replies N bytes) | size (replies the payload's size)
  *   spin MS | until-cancelled | crash WORDS (printed first) | exit N | flood N
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
  *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
@@ -86,6 +86,16 @@ tell_pid(struct lw_delivery *delivery)
 {
     char text[32];
     (void)snprintf(text, sizeof text, "%d", (int)getpid());
+    return reply(delivery, text);
+}
+
+static unsigned worker_number;
+
+static enum lw_verdict
+tell_worker(struct lw_delivery *delivery)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%u", worker_number);
     return reply(delivery, text);
 }
 
@@ -323,6 +333,8 @@ handle(struct lw_delivery *delivery, void *user)
         return see(delivery);
     } else if (strcmp(command, "pid") == 0) {
         return tell_pid(delivery);
+    } else if (strcmp(command, "worker") == 0) {
+        return tell_worker(delivery);
     } else if (after(command, "size")) {
         return tell_size(delivery);
     } else if ((rest = after(command, "big ")) != NULL) {
@@ -343,6 +355,7 @@ static enum lw_status
 start(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
 {
     *ret_user = NULL;
+    worker_number = setup->worker;
     if (strcmp(lw_handler_option(setup, "open", "yes"), "no") == 0) {
         (void)snprintf(error->message, sizeof error->message, "the moon is in the wrong place");
         return LW_STATUS_UNAVAILABLE;

@@ -139,11 +139,13 @@ charge_late(struct lw_processes *processes, struct lw_delivery *delivery)
 }
 
 static void
-run_again(struct lw_processes *processes, struct lw_delivery *delivery, struct lw_queue *queue)
+run_again(struct lw_processes *processes, struct lw_delivery *delivery, bool is_suspect)
 {
+    struct lw_queue *queue = is_suspect ? &processes->suspects
+                                        : lw_processes_queue_of(processes, delivery);
     delivery->engine_data = NULL;
     lw_queue_push(queue, &delivery->link);
-    processes->waiting_count += queue == &processes->waiting ? 1 : 0;
+    processes->waiting_count += is_suspect ? 0 : 1;
 }
 
 /* -- Judging --------------------------------------------------------------------------------------- */
@@ -170,7 +172,7 @@ judge_front(struct lw_processes_worker *worker, struct lw_delivery *delivery)
         lw_processes_give_back(processes, delivery,
                                "the handler was stopped before it answered");
     } else {
-        run_again(processes, delivery, is_suspect ? &processes->suspects : &processes->waiting);
+        run_again(processes, delivery, is_suspect);
     }
 }
 
@@ -181,7 +183,7 @@ judge_other(struct lw_processes_worker *worker, struct lw_delivery *delivery)
     if (processes->is_stopping) {
         lw_processes_give_back(processes, delivery, "the handler was stopped before it ran");
     } else {
-        run_again(processes, delivery, &processes->waiting);
+        run_again(processes, delivery, false);
     }
 }
 

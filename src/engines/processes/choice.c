@@ -137,6 +137,13 @@ give(struct lw_processes *processes, struct lw_processes_worker *worker,
     return false;
 }
 
+struct lw_queue *
+lw_processes_queue_of(struct lw_processes *processes, const struct lw_delivery *delivery)
+{
+    return processes->options.tune.pins_lanes ? &pinned_to(processes, delivery)->backlog
+                                              : &processes->waiting;
+}
+
 void
 lw_processes_take(struct lw_processes *processes, struct lw_delivery *delivery)
 {
@@ -156,12 +163,21 @@ lw_processes_take(struct lw_processes *processes, struct lw_delivery *delivery)
 
 /* -- Going on -------------------------------------------------------------------------------------- */
 
+/* It may run there: anywhere, or where its lane is pinned to. */
+static bool
+may_run_at(const struct lw_processes_worker *worker, const struct lw_delivery *suspect)
+{
+    struct lw_processes *processes = worker->owner;
+    return !processes->options.tune.pins_lanes || pinned_to(processes, suspect) == worker;
+}
+
 static struct lw_processes_worker *
-fresh_worker(struct lw_processes *processes)
+fresh_worker(struct lw_processes *processes, const struct lw_delivery *suspect)
 {
     for (uint32_t i = 0; i < processes->worker_count; i++) {
         struct lw_processes_worker *worker = &processes->workers[i];
-        if (worker->state == LW_PROCESSES_TAKING && worker->given == 0 && !worker->is_over) {
+        if (worker->state == LW_PROCESSES_TAKING && worker->given == 0 && !worker->is_over &&
+            may_run_at(worker, suspect)) {
             return worker;
         }
     }
@@ -170,11 +186,14 @@ fresh_worker(struct lw_processes *processes)
 
 /* A suspect waits for a fresh process: unless one is on its way, the idlest is replaced. */
 static void
-call_for_fresh_worker(struct lw_processes *processes)
+call_for_fresh_worker(struct lw_processes *processes, const struct lw_delivery *suspect)
 {
     struct lw_processes_worker *idlest = NULL;
     for (uint32_t i = 0; i < processes->worker_count; i++) {
         struct lw_processes_worker *worker = &processes->workers[i];
+        if (!may_run_at(worker, suspect)) {
+            continue;
+        }
         if (worker->state != LW_PROCESSES_TAKING || worker->given_max == worker->given) {
             return;
         }
@@ -196,13 +215,14 @@ run_suspect(struct lw_processes *processes)
 {
     struct lw_queue_node *node = NULL;
     while (!processes->alone && (node = processes->suspects.first) != NULL) {
-        struct lw_processes_worker *worker = fresh_worker(processes);
+        struct lw_delivery *suspect = lw_processes_delivery_in(node);
+        struct lw_processes_worker *worker = fresh_worker(processes, suspect);
         if (!worker) {
-            call_for_fresh_worker(processes);
+            call_for_fresh_worker(processes, suspect);
             return;
         }
         (void)lw_queue_pop(&processes->suspects);
-        if (!give(processes, worker, lw_processes_delivery_in(node))) {
+        if (!give(processes, worker, suspect)) {
             lw_queue_push_front(&processes->suspects, node);
             return;
         }

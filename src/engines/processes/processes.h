@@ -65,6 +65,9 @@ lw_processes_delivery_in(struct lw_queue_node *node)
 void lw_processes_update_room(struct lw_processes *processes);
 /* Hands one over, or lets it wait here. */
 void lw_processes_take(struct lw_processes *processes, struct lw_delivery *delivery);
+/* Where it waits for a worker. */
+struct lw_queue *
+lw_processes_queue_of(struct lw_processes *processes, const struct lw_delivery *delivery);
 /* Something changed at a worker: what waits goes on, and room is counted anew. */
 void lw_processes_go_on(struct lw_processes *processes);
 /* Without a zygote, at the end of a worker: what waits for it goes to another, or back. */
