@@ -431,7 +431,7 @@ struct lw_subscription_options {
     int64_t receive_stall_timeout_ms; /* 60,000 */
 
     enum lw_engine_kind engine;
-    lw_handler_fn handler;             /* blocking, on LW_ENGINE_THREADS or _LOOP */
+    lw_handler_fn handler; /* blocking, on LW_ENGINE_THREADS or _LOOP; or lw_processes_init */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
     lw_handler_batch_fn handler_batch; /* blocking, on LW_ENGINE_THREADS or _LOOP */
     struct lw_batch_options batch;     /* of handler_batch, programs and http */
@@ -581,6 +581,20 @@ LW_API struct lw_loop_watch *lw_loop_watch(struct lw_dispatcher *dispatcher, int
 LW_API void lw_loop_watch_cancel(struct lw_loop_watch *watch);
 /* The dispatcher that runs this delivery. */
 LW_API struct lw_dispatcher *lw_delivery_dispatcher(const struct lw_delivery *delivery);
+
+/* -- Processes of the program itself ----------------------------------------------------------- */
+
+/*
+ * Forks a small process from the program as it is now, from which LW_ENGINE_PROCESSES forks its
+ * workers for a `handler` of the program; without it only plug-ins run there. To be called as the
+ * first thing in main: with a second thread it is refused (LW_STATUS_STATE, E0633). A handler and
+ * what `user` points to are in a worker what they were at this call: globals and functions of the
+ * program and of the libraries that it is linked to, not what main made or changed later; each
+ * worker changes a copy of its own, and nothing that the program does at its end (atexit) is done
+ * there. The process ends with the program. Again is fine and does nothing; after a fork of one's
+ * own it is to be called anew.
+ */
+LW_API LW_MUST_USE enum lw_status lw_processes_init(struct lw_error *ret_error);
 
 /* -- Memory ------------------------------------------------------------------------------------ */
 

@@ -417,6 +417,10 @@ static const struct lw_catalogue_entry entries[] = {
       "library "
       "look for it, or not safe to run.",
       "Install Laneway whole: its helper programs are in libexec/laneway." },
+    { "E0633", "functions of the program cannot run in processes",
+      "lw_processes_init forks a process from the program, which is safe only while it has one "
+      "thread; or the system refused the process.",
+      "Call it as the first thing in main, before anything that starts threads." },
     { "E0701", "no memory for a partition",
       "The book of offsets of a newly assigned partition could not be made.",
       "Give the process more memory, or lower max_uncommitted." },

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "engines/processes/engine.h"
+#include "engines/processes/origin.h"
 #include "service/config_bind.h"
 #include "service/config_build.h"
 #include "service/config_env.h"
@@ -148,7 +149,9 @@ engine_fault(const struct lw_config_handler *handler, const struct builtin *buil
 {
     enum lw_engine_kind engine = handler->run.engine;
     enum lw_handler_form form = form_of(handler);
-    if (!lw_handler_fits(engine, form)) {
+    bool may_be_own = handler->kind == LW_CONFIG_FUNCTION && engine == LW_ENGINE_PROCESSES &&
+                      lw_processes_has_origin();
+    if (!lw_handler_fits(engine, form) && !may_be_own) {
         lw_handler_fit_help(form, help, HELP_BYTES_MAX);
         return help;
     }

@@ -17,6 +17,7 @@
 #include "engines/common/plugin_file.h"
 #include "engines/loop.h"
 #include "engines/processes/engine.h"
+#include "engines/processes/origin.h"
 #include "engines/programs/engine.h"
 #include "engines/threads.h"
 #include "service/address_help.h"
@@ -247,9 +248,24 @@ check_batch(const char *name, const struct lw_subscription_options *options,
                         ret_error);
 }
 
-/* Exactly what the engine can run is given. */
+/* A function of the program on engine processes. */
 static enum lw_status
-check_handler(const char *name, const struct lw_subscription_options *options,
+check_own(const char *name, const struct lw_subscription_options *options,
+          struct lw_error *ret_error)
+{
+    return lw_processes_has_origin()
+               ? check_batch(name, options, ret_error)
+               : refuse(name,
+                        "engine processes cannot run a function of a program that has not "
+                        "called lw_processes_init",
+                        "call it as the first thing in main, or give the function as a plug-in, "
+                        "or run it on engine loop or threads",
+                        ret_error);
+}
+
+/* Exactly what the engine can run is given; `is_own`: by the program, not by us. */
+static enum lw_status
+check_handler(const char *name, const struct lw_subscription_options *options, bool is_own,
               struct lw_error *ret_error)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
@@ -269,6 +285,9 @@ check_handler(const char *name, const struct lw_subscription_options *options,
     if (!lw_engine_kind_name(options->engine)) {
         return refuse(name, "there is no such engine",
                       "engine is one of the LW_ENGINE_... constants", ret_error);
+    }
+    if (is_own && options->engine == LW_ENGINE_PROCESSES && options->handler) {
+        return check_own(name, options, ret_error);
     }
     return lw_handler_fits(options->engine, form_of(options))
                ? check_batch(name, options, ret_error)
@@ -468,6 +487,8 @@ create_processes(struct lw_dispatcher *dispatcher, const struct lw_engine_reques
 {
     struct lw_processes_options run = {
         .path = options->plugin,
+        .handler = options->handler,
+        .user = options->user,
         .symbol = options->symbol,
         .service = dispatcher->name,
         .pipeline = options->pipeline,
@@ -532,7 +553,8 @@ lw_registry_engine(struct lw_dispatcher *dispatcher, const struct lw_engine_requ
         status = resolve_builtin(dispatcher, handler, &run, ret_error);
     }
     if (status == LW_STATUS_OK) {
-        status = check_handler(request->name, &run, ret_error);
+        bool is_own = !handler || handler->kind != LW_CONFIG_BUILTIN;
+        status = check_handler(request->name, &run, is_own, ret_error);
     }
     if (status == LW_STATUS_OK && run.plugin) {
         status = run.engine == LW_ENGINE_PROCESSES

@@ -116,6 +116,20 @@ a_shorter_struct_of_an_older_program_gets_the_defaults(void **state)
 }
 
 static void
+a_function_on_processes_is_refused_without_lw_processes_init(void **state)
+{
+    struct service_fixture *fixture = *state;
+    struct counter counter = counter_of(fixture, 1);
+    fixture->options.user = &counter;
+    fixture->options.engine = LW_ENGINE_PROCESSES;
+    assert_int_equal(
+        lw_dispatcher_subscribe(fixture->dispatcher, &fixture->options, &fixture->error),
+        LW_STATUS_INVALID);
+    assert_string_equal(fixture->error.code, "E0606");
+    assert_non_null(strstr(fixture->error.message, "lw_processes_init"));
+}
+
+static void
 unknown_brokers_and_addresses_are_refused(void **state)
 {
     struct service_fixture *fixture = *state;
@@ -518,6 +532,7 @@ main(void)
         TEST(nothing_can_be_added_after_run),
         TEST(options_that_nobody_started_are_refused),
         TEST(a_shorter_struct_of_an_older_program_gets_the_defaults),
+        TEST(a_function_on_processes_is_refused_without_lw_processes_init),
         TEST(unknown_brokers_and_addresses_are_refused),
         TEST(a_handler_that_its_engine_cannot_run_is_refused),
         TEST(three_subscriptions_see_only_their_own_messages),

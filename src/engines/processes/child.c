@@ -46,6 +46,7 @@ struct child {
     struct lw_plugin_file *file;
     lw_handler_fn handler;
     void *user;
+    bool has_function;
     int wake; /* each wakes the other by it */
     int socket;
     uint64_t request_tail;
@@ -195,6 +196,10 @@ _Noreturn static void
 leave(struct child *child)
 {
     lw_plugin_file_close(child->file);
+    if (child->has_function) {
+        (void)fflush(NULL);
+        _exit(0); /* what the program does at its end is not for its workers */
+    }
     exit(0); /* NOLINT(concurrency-mt-unsafe): its own thread is the only one of ours */
 }
 
@@ -566,7 +571,8 @@ lw_processes_child_run(const struct lw_processes_child_setup *setup)
         refuse(child, &error);
     }
     child->handler = child->file->table.handle;
-    child->user = child->file->user;
+    child->has_function = setup->has_function;
+    child->user = setup->has_function ? setup->user : child->file->user;
     if (lw_processes_send(child->socket, &note, sizeof note, NULL, 0) != 0) {
         leave(child);
     }

@@ -19,7 +19,7 @@
 #define LW_PROCESSES_CONTROL_FD 3
 
 enum lw_processes_order_kind {
-    LW_PROCESSES_LOAD, /* texts: path, symbol, service, handler, options by pairs */
+    LW_PROCESSES_LOAD, /* texts: path, symbol, service, handler, options by pairs; or function */
     LW_PROCESSES_FORK  /* descriptors as in enum lw_processes_fd */
 };
 
@@ -40,6 +40,8 @@ struct lw_processes_order {
     uint64_t ring_bytes;
     uint64_t item_bytes_max; /* of what a handler says */
     int64_t timeout_ms;
+    uint64_t function; /* in place of a path: an lw_handler_fn in the zygote, and its user */
+    uint64_t user;
     uint32_t worker;
     int32_t cpu; /* that it is bound to; -1 none */
     uint32_t option_count;

@@ -91,7 +91,7 @@ start(struct lw_engine *engine, struct lw_error *ret_error)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    if (!find_zygote(processes)) {
+    if (!processes->options.handler && !find_zygote(processes)) {
         enum lw_status status = lw_error_set(
             ret_error, LW_STATUS_NOT_FOUND, "E0632",
             "handler \"%s\" cannot start: the program laneway-zygote is not there",
@@ -337,8 +337,8 @@ copy_options(struct lw_processes *processes, const char *name,
     processes->properties = copy_properties(options->options, options->option_count);
     processes->options.options = processes->properties;
     processes->ring_bytes = lw_processes_ring_bytes((size_t)options->tune.ring_bytes);
-    return processes->name && processes->path && processes->service && processes->properties &&
-           (processes->symbol || !options->symbol) &&
+    return processes->name && (processes->path || !options->path) && processes->service &&
+           processes->properties && (processes->symbol || !options->symbol) &&
            (processes->pipeline || !options->pipeline);
 }
 
@@ -371,7 +371,7 @@ lw_processes_engine_create(struct lw_host *host, struct lw_completions *completi
                            const char *name, const struct lw_processes_options *options,
                            struct lw_engine **ret_engine)
 {
-    if (!options->path || options->workers == 0 || options->window == 0 ||
+    if (!options->path == !options->handler || options->workers == 0 || options->window == 0 ||
         options->tune.batch_size == 0) {
         return LW_STATUS_INVALID;
     }

@@ -15,7 +15,9 @@
 #define LW_PROCESSES_WINDOW 64
 
 struct lw_processes_options {
-    const char *path;                  /* of the plug-in */
+    const char *path;                  /* of the plug-in; or NULL and */
+    lw_handler_fn handler;             /* a function of this program, see lw_processes_init */
+    void *user;                        /* for it */
     const char *symbol;                /* NULL: lw_handler */
     const char *service;               /* its name */
     const char *pipeline;              /* for messages to people; NULL: several */

@@ -45,13 +45,8 @@ move_up(int *fd)
     return 0;
 }
 
-struct ends {
-    int control;
-    int log;
-};
-
-static int
-open_ends(struct lw_processes_zygote *ours, struct ends *theirs)
+int
+lw_processes_open_ends(struct lw_processes_zygote *ours, struct lw_processes_ends *theirs)
 {
     int pair[2];
     int pipe_ends[2];
@@ -73,7 +68,7 @@ open_ends(struct lw_processes_zygote *ours, struct ends *theirs)
 }
 
 static int
-fill_actions(posix_spawn_file_actions_t *actions, const struct ends *theirs)
+fill_actions(posix_spawn_file_actions_t *actions, const struct lw_processes_ends *theirs)
 {
     int failed = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY,
                                                   0);
@@ -104,7 +99,7 @@ fill_attributes(posix_spawnattr_t *attributes)
 }
 
 static int
-spawn(const char *path, const struct ends *theirs, pid_t *ret_pid)
+spawn(const char *path, const struct lw_processes_ends *theirs, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -130,8 +125,8 @@ int
 lw_processes_spawn(const char *path, struct lw_processes_zygote *ret_zygote)
 {
     struct lw_processes_zygote ours = { .pidfd = -1, .control = -1, .log = -1 };
-    struct ends theirs = { -1, -1 };
-    int failed = open_ends(&ours, &theirs);
+    struct lw_processes_ends theirs = { -1, -1 };
+    int failed = lw_processes_open_ends(&ours, &theirs);
     failed = failed ? failed : spawn(path, &theirs, &ours.pid);
     close_fd(&theirs.control);
     close_fd(&theirs.log);

@@ -15,6 +15,14 @@ struct lw_processes_zygote {
     int log;     /* does not block */
 };
 
+/* The zygote's ends of the two. */
+struct lw_processes_ends {
+    int control;
+    int log;
+};
+
+/* Makes them, and ours; 0 or an errno, the caller closes what is there (-1: is not) either way. */
+int lw_processes_open_ends(struct lw_processes_zygote *ours, struct lw_processes_ends *theirs);
 /* 0 or an errno; exec's own failure is among them. */
 int lw_processes_spawn(const char *path, struct lw_processes_zygote *ret_zygote);
 /* Closes its socket, waits for its end, kills it if that does not come; closes everything. */

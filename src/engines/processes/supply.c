@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engines/processes/origin.h"
 #include "engines/processes/processes.h"
 
 #define BACKOFF_MIN (1000 * LW_MS)
@@ -165,7 +166,7 @@ on_control_end(struct lw_processes *processes)
     processes->zygote_state = LW_PROCESSES_NO_ZYGOTE;
     (void)lw_error_set(&error, LW_STATUS_UNAVAILABLE, "E0602",
                        "handler \"%s\" cannot start: the process that loads it ended: %s",
-                       processes->name, processes->path);
+                       processes->name, processes->path ? processes->path : "this program");
     lw_error_help(&error, "its constructors may have crashed");
     lw_processes_fail(processes, &error, &processes->zygote_log);
 }
@@ -264,7 +265,11 @@ order_load(struct lw_processes *processes)
     const struct lw_processes_options *options = &processes->options;
     struct lw_processes_order order = { .kind = LW_PROCESSES_LOAD,
                                         .protocol = LW_PROCESSES_PROTOCOL,
-                                        .option_count = (uint32_t)options->option_count };
+                                        .option_count = (uint32_t)options->option_count,
+                                        .user = (uint64_t)(uintptr_t)options->user };
+    uintptr_t function = 0;
+    memcpy(&function, &options->handler, sizeof function);
+    order.function = function;
     struct lw_text text;
     lw_text_init(&text);
     lw_text_append_bytes(&text, &order, sizeof order);
@@ -289,7 +294,9 @@ static int
 start_zygote(struct lw_processes *processes)
 {
     struct lw_host *host = processes->engine.host;
-    int failed = lw_processes_spawn(processes->zygote_path, &processes->zygote);
+    int failed = processes->options.handler
+                     ? lw_processes_origin_spawn(&processes->zygote)
+                     : lw_processes_spawn(processes->zygote_path, &processes->zygote);
     if (failed) {
         return failed;
     }
@@ -365,7 +372,10 @@ lw_processes_start_workers(struct lw_processes *processes)
     if (processes->zygote_state == LW_PROCESSES_NO_ZYGOTE) {
         int failed = start_zygote(processes);
         if (failed) {
-            fail_starting(processes, processes->zygote_path, failed);
+            fail_starting(processes,
+                          processes->options.handler ? "the process of lw_processes_init"
+                                                     : processes->zygote_path,
+                          failed);
         }
     } else if (processes->zygote_state == LW_PROCESSES_SERVING) {
         start_all(processes);

@@ -7,6 +7,7 @@
  */
 #include "engines/processes/zygote.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -36,6 +37,8 @@ struct zygote {
     int signals;
     bool is_loaded;
     struct lw_plugin_file file;
+    bool has_function; /* in place of a file */
+    void *user;        /* of it */
     struct lw_handler_setup setup;
     struct lw_property *options;
     char *texts;
@@ -95,6 +98,34 @@ keep_options(struct zygote *zygote, const char *at, const char *end, size_t coun
     return zygote->options != NULL;
 }
 
+/* A number that the owner has from the same memory, from before this process was forked of it. */
+static void *
+pointer_of(uint64_t number)
+{
+    return (void *)(uintptr_t)number; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static enum lw_status
+take_function(struct zygote *zygote, const struct lw_processes_order *order, const char *name,
+              struct lw_error *ret_error)
+{
+    Dl_info info;
+    void *function = pointer_of(order->function);
+    if (dladdr(function, &info) == 0) {
+        enum lw_status status = lw_error_set(
+            ret_error, LW_STATUS_CONFIG, "E0606",
+            "handler \"%s\": its function was not there yet when lw_processes_init was called",
+            name);
+        lw_error_help(ret_error, "link it to the program, or give it as a plug-in");
+        return status;
+    }
+    zygote->file.table = (struct lw_handler_plugin){ LW_HANDLER_HEAD };
+    memcpy(&zygote->file.table.handle, &function, sizeof function);
+    zygote->has_function = true;
+    zygote->user = pointer_of(order->user);
+    return LW_STATUS_OK;
+}
+
 static enum lw_status
 load_texts(struct zygote *zygote, const struct lw_processes_order *order, size_t size,
            struct lw_error *ret_error)
@@ -115,6 +146,9 @@ load_texts(struct zygote *zygote, const struct lw_processes_order *order, size_t
     zygote->setup.service = texts[2];
     zygote->setup.handler = texts[3];
     zygote->setup.engine = LW_ENGINE_PROCESSES;
+    if (order->function) {
+        return take_function(zygote, order, texts[3], ret_error);
+    }
     enum lw_status status = lw_plugin_file_load(
         texts[3], texts[0], texts[1][0] ? texts[1] : NULL, &zygote->file, ret_error);
     if (status == LW_STATUS_OK && !zygote->file.table.handle) {
@@ -205,6 +239,8 @@ become_worker(struct zygote *zygote, const int fds[LW_PROCESSES_FD_COUNT])
 {
     struct lw_processes_child_setup setup = { .order = zygote->message.order,
                                               .file = &zygote->file,
+                                              .has_function = zygote->has_function,
+                                              .user = zygote->user,
                                               .plugin = zygote->setup };
     sigset_t none;
     memcpy(setup.fds, fds, sizeof setup.fds);
