@@ -255,12 +255,13 @@ check_own(const char *name, const struct lw_subscription_options *options,
 {
     return lw_processes_has_origin()
                ? check_batch(name, options, ret_error)
-               : refuse(name,
-                        "engine processes cannot run a function of a program that has not "
-                        "called lw_processes_init",
-                        "call it as the first thing in main, or give the function as a plug-in, "
-                        "or run it on engine loop or threads",
-                        ret_error);
+               : refuse(
+                     name,
+                     "engine processes cannot run a function of a program that has not "
+                     "called lw_processes_init",
+                     "call it as the first thing in main, or give the function as a plug-in, "
+                     "or run it on engine loop or threads",
+                     ret_error);
 }
 
 /* Exactly what the engine can run is given; `is_own`: by the program, not by us. */

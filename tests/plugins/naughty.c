@@ -232,10 +232,9 @@ forge(void)
                                                   .output_count = 1,
                                                   .body_size = sizeof record -
                                                                sizeof record.answer };
-    record.output = (struct lw_processes_output){ .flags = LW_PROCESSES_HAS_VALUE,
-                                                  .topic_size = 6,
-                                                  .delay_ms = -1,
-                                                  .value_size = 5 };
+    record.output = (struct lw_processes_output){
+        .flags = LW_PROCESSES_HAS_VALUE, .topic_size = 6, .delay_ms = -1, .value_size = 5
+    };
     memcpy(answers + (head & (RING_BYTES - 1)), &record, sizeof record);
     atomic_store(&words->answer_head, head + sizeof record);
 }

@@ -12,8 +12,8 @@
 struct lw_processes_child_setup {
     int fds[LW_PROCESSES_FD_COUNT];
     struct lw_processes_order order;
-    struct lw_plugin_file *file;    /* loaded, not opened */
-    bool has_function;              /* of the program itself: called with `user` */
+    struct lw_plugin_file *file; /* loaded, not opened */
+    bool has_function;           /* of the program itself: called with `user` */
     void *user;
     struct lw_handler_setup plugin; /* what its `open` is told */
 };

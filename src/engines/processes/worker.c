@@ -484,7 +484,8 @@ on_wake(int fd, int events, void *user)
     if (lw_processes_take_wakes(fd, &is_closed)) {
         worker->owner->figures.owner_wakes++;
     } else if (is_closed) {
-        unwatch(worker, &worker->wake_watch); /* its end follows, or it does not want us woken */
+        unwatch(worker,
+                &worker->wake_watch); /* its end follows, or it does not want us woken */
     }
     worker->is_owner_asleep = false;
     if (lw_processes_worker_drain(worker) > 0) {

@@ -70,7 +70,7 @@ struct lw_processes_worker {
     uint64_t serial; /* of the process */
     pid_t pid;       /* 0: the zygote has not said it yet */
     int pidfd;       /* -1: none */
-    int wake; /* each wakes the other by it */
+    int wake;        /* each wakes the other by it */
     int socket;
     int log_fd;
     struct lw_watch *pid_watch;
