@@ -340,6 +340,33 @@ kill_at_random(uint32_t messages, uint32_t distance)
     return round;
 }
 
+/* Who dies with large messages unread has sent its large answers all the same. */
+static void
+a_kill_among_large_messages_is_no_breach(void **state)
+{
+    enum { MESSAGES = 200, SIZE = 20000 };
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.window = 4;
+    struct world *world = processes_open_world(&options);
+    static char large[SIZE];
+    memset(large, 'x', sizeof large);
+    memcpy(large, "big 40000 ", 10);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct lw_delivery *delivery = world_delivery_of(
+            world, (struct lw_bytes){ large, sizeof large });
+        world_wait(world, world_engine_has_room);
+        assert_true(world_submit(world, delivery));
+        if (i % 10 == 9) {
+            processes_kill_any(world, 0);
+        }
+    }
+    world_wait_results(world, MESSAGES);
+    (void)run_charged_again(world, MESSAGES);
+    assert_false(world_has_logged(world, "handler.breach"));
+    world_destroy(world);
+}
+
 /* LANEWAY_TEST_KILLS asks for more of them: tools/long. */
 static void
 kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone(void **state)
@@ -435,6 +462,7 @@ main(void)
         cmocka_unit_test(a_pinned_key_meets_the_same_worker_after_a_crash),
         cmocka_unit_test(an_engine_is_made_whole_or_not_at_all),
         cmocka_unit_test(a_message_that_finds_no_memory_waits_and_is_not_lost),
+        cmocka_unit_test(a_kill_among_large_messages_is_no_breach),
         cmocka_unit_test(kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -371,8 +371,8 @@ lw_processes_engine_create(struct lw_host *host, struct lw_completions *completi
                            const char *name, const struct lw_processes_options *options,
                            struct lw_engine **ret_engine)
 {
-    if (!options->path == !options->handler || options->workers == 0 || options->window == 0 ||
-        options->tune.batch_size == 0) {
+    if ((options->path == NULL) == (options->handler == NULL) || options->workers == 0 ||
+        options->window == 0 || options->tune.batch_size == 0) {
         return LW_STATUS_INVALID;
     }
     struct lw_processes *processes = lw_alloc(sizeof *processes);

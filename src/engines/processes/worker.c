@@ -435,6 +435,7 @@ on_forked(struct lw_processes_worker *worker, const struct lw_processes_note *no
     worker->pid = note->pid;
     worker->pidfd = pidfd;
     worker->word_due = LW_NEVER;
+    worker->is_over = worker->is_over && pidfd < 0; /* a closed socket said it: now that does */
     lw_host_log(host_of(worker), LW_LOG_DEBUG, "handler.started",
                 "a worker process was started", "handler=%s worker=%" PRIu32 " pid=%d",
                 worker->owner->name, worker->index, (int)worker->pid);
