@@ -366,7 +366,7 @@ nothing_of_a_refused_answer_is_left_when_its_message_runs_again(void **state)
     (void)snprintf(path, sizeof path, "%s/forged", folder);
     (void)snprintf(command, sizeof command, "forge %s", path);
     struct lw_processes_options options = processes_options("naughty");
-    options.timeout_ms = 300;
+    options.timeout_ms = 1500;
     struct world *world = processes_open_world(&options);
     struct lw_delivery *forged = world_run(world, command);
     world_wait_results(world, 1);
@@ -385,13 +385,13 @@ a_worker_cannot_make_its_owner_block_on_what_they_share(void **state)
     (void)state;
     struct lw_processes_options options = processes_options("naughty");
     options.window = 2;
-    options.timeout_ms = 600;
+    options.timeout_ms = 1500;
     struct world *world = processes_open_world(&options);
     struct lw_delivery *bad = world_run(world, "clog");
     world_spend(world, 200);
     struct lw_delivery *behind = world_run(world, "ok");
     world_wait_results(world, 2);
-    assert_string_equal(lw_delivery_reason(bad), "timed out after 600ms");
+    assert_string_equal(lw_delivery_reason(bad), "timed out after 1s500ms");
     assert_int_equal(behind->verdict, LW_OK);
     world_destroy(world);
 }

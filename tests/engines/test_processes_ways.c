@@ -137,8 +137,9 @@ what_is_no_batch_waits_for_the_timer(void **state)
     (void)state;
     struct world *world = open_batching(64, 1500, LW_HANDOVER_TIMER, 0);
     submit_now(world, 2);
-    world_spend(world, 20);
     assert_int_equal(processes_figures(world).buffered, 2);
+    world_turn(world, 0);
+    assert_int_equal(processes_figures(world).flushes[LW_PROCESSES_BY_DEMAND], 0);
     world_wait_results(world, 2);
     struct lw_processes_figures figures = processes_figures(world);
     assert_int_equal(figures.flushes[LW_PROCESSES_BY_TIMER], 1);
