@@ -165,7 +165,7 @@ carries_wakes(int fd)
 }
 
 static void
-clog(void)
+clog_all(void)
 {
     const uint64_t most = UINT64_MAX - 1;
     for (int fd = 3; fd < 64; fd++) {
@@ -287,7 +287,7 @@ do_harm(const char *command)
         write_over_mark();
         crash("nobody saw me begin");
     } else if (strcmp(command, "clog") == 0) {
-        clog();
+        clog_all();
         spin(60000);
         return LW_OK;
     } else if (strcmp(command, "hold-room") == 0) {

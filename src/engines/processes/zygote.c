@@ -119,7 +119,8 @@ take_function(struct zygote *zygote, const struct lw_processes_order *order, con
         lw_error_help(ret_error, "link it to the program, or give it as a plug-in");
         return status;
     }
-    zygote->file.table = (struct lw_handler_plugin){ LW_HANDLER_HEAD };
+    zygote->file.table = (struct lw_handler_plugin){ .abi = LW_HANDLER_ABI,
+                                                     .size = sizeof zygote->file.table };
     memcpy(&zygote->file.table.handle, &function, sizeof function);
     zygote->has_function = true;
     zygote->user = pointer_of(order->user);
