@@ -557,7 +557,7 @@ a_plugin_that_ignores_its_children_is_still_told_of(void **state)
 static void
 a_worker_that_gives_no_room_back_does_not_stop_the_others(void **state)
 {
-    enum { MESSAGES = 12 };
+    enum { MESSAGES = 300 };
     (void)state;
     struct world *world = open_world(1, 1);
     world_run(world, "hold-room");

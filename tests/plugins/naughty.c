@@ -136,6 +136,13 @@ scribble(uint64_t seed, int only_words)
     }
 }
 
+static void
+spin(long ms)
+{
+    struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+    (void)nanosleep(&left, NULL);
+}
+
 /* -- What only who knows our memory can do ------------------------------------------------------- */
 
 static struct lw_processes_words *
@@ -181,10 +188,13 @@ clog_all(void)
     atomic_store(&shared_words()->worker_sleeps, 1);
 }
 
+static atomic_bool is_holding;
+
 _Noreturn static void *
 claim_to_be_at_the_beginning(void *user)
 {
     struct lw_processes_words *words = user;
+    atomic_store(&is_holding, true);
     for (;;) {
         atomic_store(&words->request_tail, 0);
     }
@@ -194,9 +204,13 @@ static enum lw_verdict
 hold_room(void)
 {
     pthread_t thread;
-    return pthread_create(&thread, NULL, claim_to_be_at_the_beginning, shared_words()) == 0
-               ? LW_OK
-               : LW_ERROR;
+    if (pthread_create(&thread, NULL, claim_to_be_at_the_beginning, shared_words()) != 0) {
+        return LW_ERROR;
+    }
+    while (!atomic_load(&is_holding)) {
+        spin(1);
+    }
+    return LW_OK;
 }
 
 static void
@@ -237,13 +251,6 @@ forge(void)
     };
     memcpy(answers + (head & (RING_BYTES - 1)), &record, sizeof record);
     atomic_store(&words->answer_head, head + sizeof record);
-}
-
-static void
-spin(long ms)
-{
-    struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-    (void)nanosleep(&left, NULL);
 }
 
 _Noreturn static void

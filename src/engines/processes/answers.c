@@ -22,6 +22,16 @@ host_of(const struct lw_processes_worker *worker)
     return worker->owner->engine.host;
 }
 
+/* What came too late stays so: its attempt was charged as the timeout when the kill was sent. */
+static bool
+is_believed(const struct lw_processes_worker *worker)
+{
+    return worker->state == LW_PROCESSES_TAKING || worker->state == LW_PROCESSES_LEAVING ||
+           (worker->state == LW_PROCESSES_ENDING && worker->end.was_ready &&
+            worker->end.cause != LW_PROCESSES_BY_BREACH &&
+            worker->end.cause != LW_PROCESSES_BY_TIMEOUT);
+}
+
 /* -- Notes over the socket ------------------------------------------------------------------------- */
 
 /* One note, and the descriptor that came along, lost or -1; false when there is none now. */
@@ -46,15 +56,30 @@ receive_note(struct lw_processes_worker *worker, struct lw_processes_note *ret_n
     return true;
 }
 
-/* Keeps memory that came before its answer; false when it is none, or one is kept already. */
+/* The later one becomes the next when there is none. */
+static void
+move_item_up(struct lw_processes_worker *worker)
+{
+    if (worker->item_fd == -1) {
+        worker->item_fd = worker->later_fd;
+        worker->item_number = worker->later_number;
+        worker->later_fd = -1;
+    }
+}
+
+/*
+ * Keeps memory that came before its answer; false when it is none, or two are kept already: behind
+ * one whose answer is published, but not read yet, there may be the next.
+ */
 static bool
 keep_item(struct lw_processes_worker *worker, const struct lw_processes_note *note, int fd)
 {
-    if (note->kind != LW_PROCESSES_ITEM || fd == -1 || worker->item_fd != -1) {
+    if (note->kind != LW_PROCESSES_ITEM || fd == -1 || worker->later_fd != -1) {
         return false;
     }
-    worker->item_fd = fd;
-    worker->item_number = note->serial;
+    worker->later_fd = fd;
+    worker->later_number = note->serial;
+    move_item_up(worker);
     return true;
 }
 
@@ -106,11 +131,14 @@ lw_processes_worker_on_socket(struct lw_processes_worker *worker)
         if (!receive_note(worker, &note, &fd)) {
             break;
         }
-        if (worker->item_fd != -1) {
-            /* The answer that it belongs to was published before the next one was sent. */
-            (void)lw_processes_worker_drain(worker);
-        }
         bool is_taken = fd != -1 ? keep_item(worker, &note, fd) : take_word(worker, &note);
+        if (is_taken && worker->later_fd != -1) {
+            /* The answer of the one before was published before this one was sent. */
+            (void)lw_processes_worker_drain(worker);
+            move_item_up(worker);
+            is_taken = worker->later_fd == -1 || !is_believed(worker);
+            fd = -1; /* kept either way */
+        }
         if (!is_taken) {
             refuse_note(worker, fd);
             break;
@@ -144,6 +172,7 @@ has_item(struct lw_processes_worker *worker, uint64_t number)
 {
     struct lw_processes_note note;
     int fd = -1;
+    move_item_up(worker);
     if (worker->item_fd == -1 && receive_note(worker, &note, &fd) &&
         !keep_item(worker, &note, fd)) {
         refuse_note(worker, fd);
@@ -320,16 +349,6 @@ give_room_back(struct lw_processes_worker *worker, uint32_t count)
         }
         lw_processes_worker_watch_clock(worker);
     }
-}
-
-/* What came too late stays so: its attempt was charged as the timeout when the kill was sent. */
-static bool
-is_believed(const struct lw_processes_worker *worker)
-{
-    return worker->state == LW_PROCESSES_TAKING || worker->state == LW_PROCESSES_LEAVING ||
-           (worker->state == LW_PROCESSES_ENDING && worker->end.was_ready &&
-            worker->end.cause != LW_PROCESSES_BY_BREACH &&
-            worker->end.cause != LW_PROCESSES_BY_TIMEOUT);
 }
 
 uint32_t

@@ -306,6 +306,7 @@ release(struct lw_processes_worker *worker)
     close_fd(&worker->socket);
     close_fd(&worker->log_fd);
     close_fd(&worker->item_fd);
+    close_fd(&worker->later_fd);
     lw_processes_shared_close(&worker->shared);
     lw_timers_disarm(&host_of(worker)->timers, &worker->timer);
     worker->pid = 0;
@@ -407,7 +408,10 @@ on_pidfd(int fd, int events, void *user)
 void
 lw_processes_worker_on_orphaned(struct lw_processes_worker *worker)
 {
-    worker->is_over = worker->is_over || worker->pid == 0;
+    bool is_ready = worker->state == LW_PROCESSES_TAKING ||
+                    worker->state == LW_PROCESSES_LEAVING;
+    /* One that spoke before the zygote told its number is told by the end of its socket. */
+    worker->is_over = worker->is_over || (worker->pid == 0 && !is_ready);
     finish_when_over(worker);
 }
 
@@ -610,6 +614,7 @@ begin(struct lw_processes_worker *worker)
     worker->word_due = LW_NEVER;
     worker->line_size = 0;
     worker->item_fd = -1;
+    worker->later_fd = -1;
     worker->end = (struct lw_processes_end){ .cause = LW_PROCESSES_BY_ITSELF };
     worker->refusal = (struct lw_error){ .status = LW_STATUS_OK };
     memset(worker->known, 0, sizeof worker->known);
@@ -663,6 +668,7 @@ lw_processes_worker_init(struct lw_processes_worker *worker, struct lw_processes
         .socket = -1,
         .log_fd = -1,
         .item_fd = -1,
+        .later_fd = -1,
         .word_due = LW_NEVER,
         .open_mask = capacity - 1,
     };

@@ -103,6 +103,8 @@ struct lw_processes_worker {
     bool is_alone; /* runs a suspect and nothing else */
     int item_fd;   /* came before its answer; -1 none, or LW_PROCESSES_FD_LOST */
     uint64_t item_number;
+    int later_fd; /* came behind it, while its answer is on its way; -1 none, or lost */
+    uint64_t later_number;
 
     bool is_over;  /* the process has ended */
     bool has_exit; /* and the zygote has said how */
