@@ -428,7 +428,7 @@ a_paused_subscription_gives_back_and_does_not_hold_the_end(void **state)
 }
 
 static void
-a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end(void **state)
+what_waits_for_a_handler_that_goes_down_in_a_drain_does_not_hold_the_end(void **state)
 {
     struct world world;
     (void)state;
@@ -722,7 +722,7 @@ main(void)
         cmocka_unit_test(publications_without_room_do_not_hold_the_end),
         cmocka_unit_test(a_paused_subscription_gives_back_and_does_not_hold_the_end),
         cmocka_unit_test(
-            a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end),
+            what_waits_for_a_handler_that_goes_down_in_a_drain_does_not_hold_the_end),
         cmocka_unit_test(a_pause_in_the_middle_of_a_drain_does_not_hold_the_end),
         cmocka_unit_test(
             a_handler_that_goes_down_in_the_middle_of_a_drain_does_not_hold_the_end),
