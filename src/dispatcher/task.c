@@ -28,6 +28,16 @@ lw_task_on_timer(struct lw_timer *timer, uint64_t now)
     lw_scheduler_expire(&stream->dispatcher->scheduler, &stream->subscription);
 }
 
+/* Those behind it would be over by the time that its reply is refused. */
+static bool
+may_run_again_behind(const struct lw_stream *stream)
+{
+    const struct lw_case item = { .verdict = LW_OK, .attempt = 1, .delay_ms = -1 };
+    return stream->subscription.engine->batch.size > 1 && stream->reply_topic &&
+           stream->subscription.ordering != LW_ORDERING_NONE &&
+           lw_policy_judge_refused(&stream->policy, true, &item, 0).action == LW_ACTION_PARK;
+}
+
 static enum lw_status
 check(const struct lw_stream *stream, struct lw_error *ret_error)
 {
@@ -46,6 +56,14 @@ check(const struct lw_stream *stream, struct lw_error *ret_error)
                      "flight",
                      batch->size, stream->topic, subscription->limits.count_max);
         lw_error_help(ret_error, "raise max_in_flight, or lower batch.size");
+        return LW_STATUS_INVALID;
+    }
+    if (may_run_again_behind(stream)) {
+        lw_error_set(ret_error, LW_STATUS_INVALID, "E0320",
+                     "a message of topic \"%s\" whose reply is too large would run again, in "
+                     "place, behind those of its key that were in its batch",
+                     stream->topic);
+        lw_error_help(ret_error, "use \"reply: {on_oversize: dead}\", or leave batch out");
         return LW_STATUS_INVALID;
     }
     return LW_STATUS_OK;

@@ -126,6 +126,25 @@ note_unused(struct lw_config_build *build, const struct lw_node *node, const cha
                        "no pipeline uses the %s \"%s\"", kind, node->key);
 }
 
+/* A reply is refused when those behind its message in the batch are over. */
+static void
+check_batch_replies(struct lw_config_build *build, const struct lw_config_subscription *item,
+                    const struct lw_node *node)
+{
+    const struct lw_reply_options *reply = &item->options.reply;
+    bool runs_again = lw_config_is_in_place(item) && item->options.retry.max_attempts > 1;
+    if (!reply->topic || reply->on_oversize != LW_ON_OVERSIZE_RETRY || !runs_again ||
+        lw_config_ordering(item) == LW_ORDERING_NONE) {
+        return;
+    }
+    struct lw_diagnostic *diagnostic = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(node),
+        "a message of \"%s\" whose reply is too large would run again, in place, behind those "
+        "of its key that were in its batch",
+        item->options.topic);
+    lw_diagnostic_help(diagnostic, "use \"reply: {on_oversize: dead}\", or leave batch out");
+}
+
 /* A batch fits what its topics may hold, and of one key there is an order to take it from. */
 static void
 check_batch(struct lw_config_build *build, const struct lw_config_subscription *item)
@@ -150,6 +169,7 @@ check_batch(struct lw_config_build *build, const struct lw_config_subscription *
             item->options.topic);
         lw_diagnostic_help(diagnostic, "use \"ordering: key\", or \"batch: {keys: many}\"");
     }
+    check_batch_replies(build, item, node);
 }
 
 void

@@ -552,6 +552,13 @@ batches_fit_the_handler_the_order_and_the_limits(void **state)
     config_is_fine(batch("builtin: echo, batch: { size: 10 }", ", max_in_flight: 10"));
     config_mentions(batch("builtin: echo, batch: { size: 5, keys: one }", ", ordering: none"),
                     "error[E0320]: \"a\" has no order, so its batches cannot be of one key");
+    config_mentions(
+        batch("builtin: echo, batch: { size: 5 }", ", reply: { topic: r, on_oversize: retry }"),
+        "error[E0320]: a message of \"a\" whose reply is too large would run again");
+    config_is_fine(batch("builtin: echo, batch: { size: 5 }",
+                         ", ordering: none, reply: { topic: r, on_oversize: retry }"));
+    config_is_fine(
+        batch("builtin: echo, batch: { size: 5 }", ", reply: { topic: r, on_oversize: dead }"));
 }
 
 int
