@@ -287,7 +287,6 @@ take_pool(struct lw_subscription *subscription, struct task *task, uint64_t now)
     while (gather->count > 0 && has_room(gather, task)) {
         take_oldest(gather, task);
     }
-    gather->is_due = false;
     lw_list_remove(&gather->token); /* its next turn is the last */
     update_pool(subscription, now);
 }
@@ -350,27 +349,13 @@ lw_gather_take(struct lw_subscription *subscription, uint64_t now)
 
 /* -- coming back ----------------------------------------------------------------------------- */
 
-bool
-lw_gather_release(struct lw_lane *lane, uint64_t now)
-{
-    if (lane->others > 0) {
-        lane->others--;
-        return false;
-    }
-    if (lane->waiting.first) {
-        enter(lane, now);
-        return lw_subscription_has_ready(lane->subscription);
-    }
-    lane->place = LW_LANE_IDLE;
-    return false;
-}
-
 /* It ran already, so it waits for nobody. */
 static void
 enter_again(struct lw_lane *lane, uint64_t now)
 {
     struct lw_subscription *subscription = lane->subscription;
     struct lw_gather *gather = &subscription->gather;
+    lane->runs_again = false;
     if (gather->has_many && !head_of(&lane->waiting)->is_alone) {
         join_pool(subscription, lane, now);
         gather->is_due = true;
@@ -378,6 +363,26 @@ enter_again(struct lw_lane *lane, uint64_t now)
     } else {
         lw_lane_enter_ready(lane);
     }
+}
+
+bool
+lw_gather_release(struct lw_lane *lane, uint64_t now)
+{
+    if (lane->others > 0) {
+        lane->others--;
+        return false;
+    }
+    if (!lane->waiting.first) {
+        lane->place = LW_LANE_IDLE;
+        lane->runs_again = false;
+        return false;
+    }
+    if (lane->runs_again) {
+        enter_again(lane, now);
+    } else {
+        enter(lane, now);
+    }
+    return lw_subscription_has_ready(lane->subscription);
 }
 
 static void
@@ -408,6 +413,7 @@ lw_gather_put_back(struct lw_subscription *subscription, struct lw_lane *lane,
     lane->bytes += delivery->held_bytes;
     if (lane->others > 0) {
         lane->others--;
+        lane->runs_again = true;
     } else {
         enter_again(lane, now);
     }
@@ -483,6 +489,34 @@ lw_gather_next(const struct lw_subscription *subscription)
         next = due < next ? due : next;
     }
     return next;
+}
+
+bool
+lw_gather_find(const struct lw_delivery *delivery, struct lw_company *ret_company)
+{
+    const struct lw_subscription *subscription = delivery->subscription;
+    const struct lw_gather *gather = &subscription->gather;
+    const struct lw_lane *lane = delivery->lane;
+    bool is_of_lane = lane && !gather->has_many;
+    if (!subscription->is_batched || delivery->is_alone ||
+        (lane && lane->place != LW_LANE_GATHERING) ||
+        (!is_of_lane && !lw_list_is_empty(&gather->token))) {
+        return false;
+    }
+    *ret_company = (struct lw_company){
+        .count = is_of_lane ? lane->count : gather->count,
+        .due = due_of(gather, is_of_lane ? lane->since : pool_since(gather)),
+    };
+    return true;
+}
+
+void
+lw_gather_hurry(struct lw_subscription *subscription, uint64_t now)
+{
+    struct lw_gather *gather = &subscription->gather;
+    gather->is_due = gather->count > 0;
+    ready_lanes(gather, UINT64_MAX);
+    update_pool(subscription, now);
 }
 
 void

@@ -72,6 +72,15 @@ void lw_gather_remove(struct lw_subscription *subscription, struct lw_lane *lane
 void lw_gather_expire(struct lw_subscription *subscription, uint64_t now);
 /* When lw_gather_expire has something to do; LW_NEVER: not before something else happens. */
 uint64_t lw_gather_next(const struct lw_subscription *subscription);
+/* What a message waits with. */
+struct lw_company {
+    uint32_t count; /* messages, itself included */
+    uint64_t due;   /* when they go without more */
+};
+/* Does this QUEUED one, which is in no stash, wait for company? */
+bool lw_gather_find(const struct lw_delivery *delivery, struct lw_company *ret_company);
+/* Nothing more can come before something ends: what waits now is ready. */
+void lw_gather_hurry(struct lw_subscription *subscription, uint64_t now);
 /* Nothing more will come: all is ready, now and from now on. */
 void lw_gather_close(struct lw_subscription *subscription, uint64_t now);
 

@@ -201,6 +201,7 @@ lw_lanes_insert(struct lw_lanes *lanes, struct lw_subscription *subscription, ui
     lane->count = 0;
     lane->others = 0;
     lane->bytes = 0;
+    lane->runs_again = false;
     lw_list_init(&lane->link);
     place_slot(lanes->slots, lanes->mask, (struct lw_lane_slot){ hash, lane });
     lanes->count++;

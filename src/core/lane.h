@@ -48,6 +48,7 @@ struct lw_lane {
     uint64_t hash;
     uint32_t key_size; /* LW_LANE_NULL_KEY: the null key */
     uint8_t place;     /* enum lw_lane_place */
+    bool runs_again;   /* while it is busy: one that came back waits, see core/gather.h */
     uint8_t inline_key[LW_LANE_KEY_INLINE];
     /* Kept where handlers take several messages at once, core/gather.h: */
     uint32_t count;  /* messages that wait */

@@ -207,6 +207,13 @@ lw_scheduler_expire(struct lw_scheduler *scheduler, struct lw_subscription *subs
 }
 
 void
+lw_scheduler_hurry_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
+{
+    lw_gather_hurry(subscription, *scheduler->now);
+    lw_scheduler_update(scheduler, subscription);
+}
+
+void
 lw_scheduler_close_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription)
 {
     lw_gather_close(subscription, *scheduler->now);

@@ -102,6 +102,9 @@ void lw_scheduler_requeue(struct lw_scheduler *scheduler, struct lw_delivery *de
 void lw_scheduler_remove(struct lw_scheduler *scheduler, struct lw_delivery *delivery);
 /* Of a subscription with is_batched: what has waited long enough for company may be chosen. */
 void lw_scheduler_expire(struct lw_scheduler *scheduler, struct lw_subscription *subscription);
+/* Of one: what waits for company now may be chosen, since no more can come. */
+void
+lw_scheduler_hurry_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription);
 /* Of one: nothing waits for company from now on. */
 void
 lw_scheduler_close_gather(struct lw_scheduler *scheduler, struct lw_subscription *subscription);

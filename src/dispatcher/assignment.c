@@ -36,6 +36,17 @@ lw_history_note_partition(struct lw_dispatcher *dispatcher, enum lw_history_kind
 
 /* -- the offsets window ---------------------------------------------------------------------- */
 
+/* No more of it can come before something ends, so nothing waits for company. */
+static void
+hurry(struct lw_partition *partition)
+{
+    struct lw_stream *stream = LW_CONTAINER(partition->subscription, struct lw_stream,
+                                            subscription);
+    if (stream->subscription.is_batched) {
+        lw_scheduler_hurry_gather(&stream->dispatcher->scheduler, &stream->subscription);
+    }
+}
+
 void
 lw_assignment_stash(struct lw_delivery *delivery, bool is_opened)
 {
@@ -46,6 +57,7 @@ lw_assignment_stash(struct lw_delivery *delivery, bool is_opened)
     partition->stash_count++;
     partition->is_window_full = true;
     lw_partition_update(partition);
+    hurry(partition);
     if (is_opened) {
         lw_assignment_wait_for_memory(lw_stream_of(delivery)->dispatcher);
     }
@@ -160,6 +172,7 @@ lw_assignment_unstash(struct lw_dispatcher *dispatcher, struct lw_partition *par
     }
     partition->is_unstashing = false;
     if (partition->stash.first) {
+        hurry(partition);
         return;
     }
     partition->is_window_full = false;

@@ -426,6 +426,9 @@ receive_nothing(struct lw_dispatcher *dispatcher, struct lw_stream *stream)
     }
     stream->has_more = false;
     lw_receive_update(dispatcher, stream);
+    if (stream->is_held_back && stream->awaited_until == 0 && stream->subscription.is_batched) {
+        lw_scheduler_hurry_gather(&dispatcher->scheduler, &stream->subscription);
+    }
     return 0;
 }
 

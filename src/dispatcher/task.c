@@ -112,6 +112,7 @@ lw_task_close(struct lw_dispatcher *dispatcher)
         struct lw_subscription *subscription = &dispatcher->streams[i]->subscription;
         if (subscription->is_batched) {
             lw_scheduler_close_gather(&dispatcher->scheduler, subscription);
+            lw_host_want_turn(dispatcher->host); /* this may be the end of a step */
         }
     }
 }

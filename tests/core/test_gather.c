@@ -333,6 +333,120 @@ what_ran_before_does_not_wait_for_company_again(void **state)
     expect_all_over(&scene);
 }
 
+/* Its retry was due before the first of its lane was over. */
+static void
+what_runs_again_waits_for_nobody_once_its_lane_is_free(void **state)
+{
+    struct scene scene;
+    (void)state;
+    for (int has_many = 0; has_many <= 1; has_many++) {
+        begin(&scene, LW_ORDERING_KEY, has_many, 3);
+        admit_all(&scene, "aaa");
+        expect_task(&scene, "0,1,2");
+        struct lw_delivery *first = scene.chosen;
+        struct lw_delivery *last = first->task_next->task_next;
+        put_back(&scene, first->task_next);
+        lw_scheduler_release(&scene.scheduler, last);
+        stage_free(last);
+        expect_task(&scene, "-");
+        first->task_next = NULL;
+        finish(&scene, first);
+        expect_task(&scene, "1");
+        finish(&scene, scene.chosen);
+        admit_all(&scene, "a"); /* that is over: this one waits */
+        expect_task(&scene, "-");
+        pass(&scene, WAIT_NS);
+        expect_task(&scene, "3");
+        finish(&scene, scene.chosen);
+        expect_all_over(&scene);
+    }
+}
+
+/* It has waited for its key as long as for company, and others filled the task. */
+static void
+what_is_due_stays_so_when_it_is_not_in_the_next_task(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, LW_ORDERING_KEY, true, 2);
+    admit_all(&scene, "a");
+    pass(&scene, WAIT_NS);
+    expect_task(&scene, "0");
+    struct lw_delivery *first = scene.chosen;
+    admit_all(&scene, "a");
+    pass(&scene, WAIT_NS);
+    admit_all(&scene, "bc");
+    finish(&scene, first);
+    expect_task(&scene, "2,3");
+    struct lw_delivery *others = scene.chosen;
+    expect_task(&scene, "1");
+    finish(&scene, scene.chosen);
+    finish(&scene, others);
+    admit_all(&scene, "d");
+    expect_task(&scene, "-");
+    pass(&scene, WAIT_NS);
+    expect_task(&scene, "4");
+    finish(&scene, scene.chosen);
+    expect_all_over(&scene);
+}
+
+static void
+when_no_more_can_come_what_waits_goes_now(void **state)
+{
+    struct scene scene;
+    (void)state;
+    for (int has_many = 0; has_many <= 1; has_many++) {
+        begin(&scene, LW_ORDERING_KEY, has_many, 3);
+        lw_scheduler_hurry_gather(&scene.scheduler, &scene.topic.subscription);
+        admit_all(&scene, "a-");
+        expect_task(&scene, "-");
+        lw_scheduler_hurry_gather(&scene.scheduler, &scene.topic.subscription);
+        expect_task(&scene, has_many ? "0,1" : "0");
+        finish(&scene, scene.chosen);
+        expect_task(&scene, has_many ? "-" : "1");
+        if (scene.chosen) {
+            finish(&scene, scene.chosen);
+        }
+        admit_all(&scene, "a"); /* not from now on */
+        expect_task(&scene, "-");
+        pass(&scene, WAIT_NS);
+        expect_task(&scene, "2");
+        finish(&scene, scene.chosen);
+        expect_all_over(&scene);
+    }
+}
+
+static void
+what_waits_for_company_says_with_whom_and_how_long(void **state)
+{
+    struct scene scene;
+    struct lw_company company = { 0 };
+    (void)state;
+    for (int has_many = 0; has_many <= 1; has_many++) {
+        begin(&scene, LW_ORDERING_KEY, has_many, 3);
+        uint64_t began = scene.now;
+        struct lw_delivery *first = make(&scene, "a", 1);
+        assert_int_equal(lw_scheduler_admit(&scene.scheduler, first), LW_STATUS_OK);
+        assert_true(lw_gather_find(first, &company));
+        assert_int_equal(company.count, 1);
+        pass(&scene, 1);
+        struct lw_delivery *other = make(&scene, "b", 1);
+        assert_int_equal(lw_scheduler_admit(&scene.scheduler, other), LW_STATUS_OK);
+        assert_true(lw_gather_find(other, &company));
+        assert_int_equal(company.count, has_many ? 2 : 1);
+        assert_true(company.due == began + WAIT_NS + (has_many ? 0 : 1));
+        pass(&scene, WAIT_NS);
+        assert_false(lw_gather_find(other, &company));
+        expect_task(&scene, has_many ? "0,1" : "0");
+        finish(&scene, scene.chosen);
+        expect_task(&scene, has_many ? "-" : "1");
+        if (scene.chosen) {
+            finish(&scene, scene.chosen);
+        }
+        expect_all_over(&scene);
+    }
+}
+
 static void
 one_that_is_alone_has_no_company(void **state)
 {
@@ -402,6 +516,10 @@ main(void)
         cmocka_unit_test(once_closed_nothing_waits_any_more),
         cmocka_unit_test(a_lane_is_busy_until_the_last_of_its_members_is_over),
         cmocka_unit_test(what_ran_before_does_not_wait_for_company_again),
+        cmocka_unit_test(what_runs_again_waits_for_nobody_once_its_lane_is_free),
+        cmocka_unit_test(what_is_due_stays_so_when_it_is_not_in_the_next_task),
+        cmocka_unit_test(when_no_more_can_come_what_waits_goes_now),
+        cmocka_unit_test(what_waits_for_company_says_with_whom_and_how_long),
         cmocka_unit_test(one_that_is_alone_has_no_company),
         cmocka_unit_test(what_is_removed_while_it_waits_leaves_the_others_whole),
         cmocka_unit_test(without_a_wait_what_is_here_is_taken),

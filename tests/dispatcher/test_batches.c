@@ -126,6 +126,81 @@ a_batch_that_can_never_fill_is_refused(void **state)
     world_deinit(&world);
 }
 
+/* Its reply is refused when those behind it are over: it could only run again behind them. */
+static void
+a_reply_that_leads_to_a_retry_in_place_is_refused_where_there_is_order(void **state)
+{
+    struct world world;
+    struct lw_error error = { 0 };
+    struct lw_subscription_options options = options_of(LW_ORDERING_KEY);
+    (void)state;
+    world_init(&world, 1, NULL);
+    world.engine->batch = crew_batch();
+    options.reply.topic = "replies";
+    options.reply.on_oversize = LW_ON_OVERSIZE_RETRY;
+    assert_int_equal(
+        lw_dispatcher_add_stream(&world.dispatcher, &options, world.engine, &error),
+        LW_STATUS_INVALID);
+    assert_string_equal(error.code, "E0320");
+    assert_non_null(strstr(error.message, "run again, in place, behind those of its key"));
+    world_topic(&world, "orders", 1);
+    world_topic(&world, "others", 1);
+    options.retry.max_attempts = 1; /* then it is dead */
+    world_add(&world, &options);
+    options.topic = "others";
+    options.retry.max_attempts = 3;
+    options.ordering = LW_ORDERING_NONE;
+    world_add(&world, &options);
+    world_deinit(&world);
+}
+
+/* The last eighth of the limit is kept for partitions that have nothing to give. */
+static void
+what_is_held_back_for_other_partitions_is_not_waited_for(void **state)
+{
+    struct crew crew;
+    struct lw_subscription_options options = options_of(LW_ORDERING_NONE);
+    struct lw_batch_options batch = crew_batch();
+    (void)state;
+    options.max_in_flight = 100;
+    batch.size = 100;
+    batch.wait_ms = 3600000;
+    crew_begin(&crew, 4, 2, &options, &batch);
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 10; i++) { /* not all at once, which one receive would bring */
+            world_send(&crew.world, "orders", 0, NULL, 10);
+            world_pass(&crew.world, 20);
+        }
+        assert_int_equal(crew.count, 1);
+        assert_in_range(crew.tasks[0]->task_count, 80, 95);
+        crew_answer_rest(&crew);
+    }
+    crew_end(&crew);
+}
+
+/* At max_uncommitted, too, no more can come. */
+static void
+what_the_offsets_window_holds_up_is_not_waited_for(void **state)
+{
+    struct crew crew;
+    struct lw_subscription_options options = options_of(LW_ORDERING_NONE);
+    struct lw_batch_options batch = crew_batch();
+    (void)state;
+    options.max_uncommitted = 64;
+    batch.size = 100;
+    batch.wait_ms = 3600000;
+    crew_begin(&crew, 4, 1, &options, &batch);
+    world_send(&crew.world, "orders", 0, NULL, 192);
+    for (uint32_t handled = 0; handled < 192;) {
+        world_pass(&crew.world, 200);
+        assert_int_equal(crew.count, 1);
+        assert_in_range(crew.tasks[0]->task_count, 60, 68);
+        handled += crew.tasks[0]->task_count;
+        crew_answer_all(&crew, 0, LW_OK);
+    }
+    crew_end(&crew);
+}
+
 /* -- Verdicts of each ------------------------------------------------------------------------- */
 
 static void
@@ -457,6 +532,26 @@ at_a_drain_nothing_waits_for_company(void **state)
     crew_end(&crew);
 }
 
+/* A handler that stops the service is heard in the middle of a step: nothing else wakes it then. */
+static void
+at_a_drain_that_begins_in_a_step_nothing_waits_for_company(void **state)
+{
+    struct crew crew;
+    struct lw_subscription_options options = options_of(LW_ORDERING_NONE);
+    struct lw_batch_options batch = crew_batch();
+    (void)state;
+    options.on_error = LW_ON_ERROR_STOP;
+    batch.wait_ms = 3600000;
+    crew_begin(&crew, 4, 1, &options, &batch);
+    world_send(&crew.world, "orders", 0, NULL, 5);
+    world_turn(&crew.world);
+    assert_int_equal(crew.count, 1);
+    crew_answer(&crew, 0, "eoo");
+    assert_int_equal(crew.world.dispatcher.phase, LW_PHASE_DRAINING);
+    assert_string_equal(crew_task(&crew, 0), "3,4");
+    crew_end(&crew);
+}
+
 static void
 at_the_drain_deadline_those_behind_a_failed_one_are_given_back(void **state)
 {
@@ -502,6 +597,10 @@ main(void)
         cmocka_unit_test(of_one_key_no_other_is_in_the_batch),
         cmocka_unit_test(a_batch_ends_where_it_has_its_bytes),
         cmocka_unit_test(a_batch_that_can_never_fill_is_refused),
+        cmocka_unit_test(
+            a_reply_that_leads_to_a_retry_in_place_is_refused_where_there_is_order),
+        cmocka_unit_test(what_is_held_back_for_other_partitions_is_not_waited_for),
+        cmocka_unit_test(what_the_offsets_window_holds_up_is_not_waited_for),
         cmocka_unit_test(a_partly_failed_batch_goes_on_from_its_failed_member),
         cmocka_unit_test(without_order_only_the_failed_one_runs_again),
         cmocka_unit_test(a_failed_one_holds_up_its_own_key_only),
@@ -518,6 +617,7 @@ main(void)
         cmocka_unit_test(a_running_batch_is_ended_only_when_all_of_it_is_taken_away),
         cmocka_unit_test(a_pause_holds_what_waits_and_a_resume_lets_it_go),
         cmocka_unit_test(at_a_drain_nothing_waits_for_company),
+        cmocka_unit_test(at_a_drain_that_begins_in_a_step_nothing_waits_for_company),
         cmocka_unit_test(at_the_drain_deadline_those_behind_a_failed_one_are_given_back),
         cmocka_unit_test(a_late_batch_is_taken_apart),
     };
