@@ -65,6 +65,13 @@ is_worse_running(const struct lw_stream *stream)
     return false;
 }
 
+/* A run of several messages takes one slot. */
+static uint64_t
+count_runs(const struct lw_stream *stream)
+{
+    return stream->subscription.is_batched ? stream->counters.tasks : stream->counters.started;
+}
+
 /* How many runs they began; `is_ended`: without those that go on. */
 static uint64_t
 count_worse(const struct lw_stream *stream, bool is_ended)
@@ -74,7 +81,7 @@ count_worse(const struct lw_stream *stream, bool is_ended)
     for (uint32_t i = 0; i < dispatcher->stream_count; i++) {
         const struct lw_stream *other = dispatcher->streams[i];
         if (is_worse(stream, other)) {
-            count += other->counters.started - (is_ended ? other->subscription.running : 0);
+            count += count_runs(other) - (is_ended ? other->subscription.running : 0);
         }
     }
     return count;

@@ -129,6 +129,34 @@ a_gap_of_a_better_topic_teaches_a_worse_one_nothing(void **state)
     world_deinit(&world);
 }
 
+/* A worse topic's batch is one run, however many messages it has. */
+static void
+a_batch_of_a_worse_topic_is_one_missed_slot(void **state)
+{
+    struct world world;
+    (void)state;
+    world_init(&world, SLOTS, NULL);
+    world.broker->caps.gives_on_demand = true;
+    add(&world, "hi", 1);
+    world.engine->batch = (struct lw_batch_options){ .size = 10, .wait_ms = 50, .bytes = 1000 };
+    add(&world, "lo", 2);
+    world_start(&world);
+    world_pass(&world, 200);
+    world_send(&world, "lo", 0, NULL, 100);
+    world_turn(&world);
+    assert_int_equal(world.running_count, SLOTS);
+    world_send(&world, "hi", 0, NULL, 1);
+    world_turn(&world);
+    world_finish(&world, 0, LW_OK); /* hi runs, and is dry from here on */
+    world_finish(&world, 0, LW_OK); /* another ten of lo run */
+    assert_int_equal(world.dispatcher.streams[1]->counters.started, 50);
+    world_pass(&world, 5);
+    world_send(&world, "hi", 0, NULL, 1);
+    world_turn(&world);
+    assert_int_equal(window_of(&world, 0), 1 + SLOTS);
+    world_deinit(&world);
+}
+
 int
 main(void)
 {
@@ -138,6 +166,7 @@ main(void)
         cmocka_unit_test(a_broker_that_says_what_it_has_is_believed),
         cmocka_unit_test(a_topic_whose_own_messages_have_all_slots_is_not_starved),
         cmocka_unit_test(a_gap_of_a_better_topic_teaches_a_worse_one_nothing),
+        cmocka_unit_test(a_batch_of_a_worse_topic_is_one_missed_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
