@@ -229,7 +229,15 @@ state_of(const struct lw_stream *stream, const struct lw_pause_note *note, char 
         lw_text_copy(reason, size, "better priorities take all slots");
         return "starved";
     }
-    return subscription->parked + subscription->publishing > 0 ? "retrying" : "idle";
+    if (subscription->parked + subscription->publishing > 0) {
+        return "retrying";
+    }
+    if (subscription->is_batched && lw_gather_next(subscription) != LW_NEVER) {
+        (void)snprintf(reason, size, "%u messages wait for company, up to %u go together",
+                       subscription->queued, subscription->gather.size);
+        return "gathering";
+    }
+    return "idle";
 }
 
 /* Of the oldest message in hand, by its own time. */

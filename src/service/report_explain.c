@@ -73,13 +73,26 @@ count_before(const struct lw_delivery *delivery)
     return count;
 }
 
+/* It could run, and its handler takes several messages at once. */
+static void
+explain_company(const struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery,
+                const struct lw_company *company, char *out, size_t size)
+{
+    char left[32];
+    lw_table_duration(ms_until(dispatcher->host, company->due), left);
+    (void)snprintf(out, size, "it waits for company: %u of %u are here, at most for %s more",
+                   company->count, delivery->subscription->gather.size, left);
+}
+
 static void
 explain_queued(const struct lw_report *report, const struct lw_delivery *delivery, char *out,
                size_t size)
 {
     const struct lw_dispatcher *dispatcher = report->dispatcher;
     const struct lw_scheduler *scheduler = &dispatcher->scheduler;
-    uint32_t before = delivery->lane ? count_before(delivery) : 0;
+    struct lw_company company = { 0 };
+    bool is_gathering = lw_gather_find(delivery, &company);
+    uint32_t before = delivery->lane && !is_gathering ? count_before(delivery) : 0;
     if (delivery->partition->is_window_full) {
         lw_text_copy(out, size, "too much is done beyond the oldest (max_uncommitted)");
     } else if (before > 0) {
@@ -89,6 +102,8 @@ explain_queued(const struct lw_report *report, const struct lw_delivery *deliver
                            : "with the same key");
     } else if (explain_subscription(report, lw_stream_of(delivery), out, size)) {
         return;
+    } else if (is_gathering) {
+        explain_company(dispatcher, delivery, &company, out, size);
     } else if (scheduler->busy_slots >= scheduler->slots) {
         (void)snprintf(out, size, "all %u slots are taken", scheduler->slots);
     } else {

@@ -191,6 +191,43 @@ explain_says_that_a_key_is_busy(void **state)
     assert_non_null(strstr(text, "1 before it with the same key"));
 }
 
+static size_t
+take_all(struct lw_delivery *const deliveries[], size_t count, enum lw_verdict verdicts[],
+         void *user)
+{
+    (void)deliveries;
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i] = LW_OK;
+    }
+    return count;
+}
+
+static void
+what_waits_for_company_says_so(void **state)
+{
+    struct report_fixture *fixture = *state;
+    struct lw_subscription_options *options = &fixture->service->options;
+    lw_report_deinit(&fixture->report);
+    options->topic = "bulk";
+    options->priority = 300;
+    options->handler = NULL;
+    options->handler_async = NULL;
+    options->handler_batch = take_all;
+    options->batch.size = 3;
+    options->batch.wait_ms = 3600000;
+    assert_int_equal(lw_dispatcher_subscribe(fixture->dispatcher, options, NULL), LW_STATUS_OK);
+    assert_int_equal(lw_report_init(&fixture->report, fixture->dispatcher), LW_STATUS_OK);
+    service_publish(fixture->service, "bulk", "a", 2);
+    turn(fixture);
+    const char *text = explain(fixture, "bulk");
+    assert_non_null(strstr(text, "it waits for company: 2 of 3 are here, at most for "));
+    assert_null(strstr(text, "before it"));
+    assert_string_equal(lane(fixture, 2).state, "gathering");
+    assert_string_equal(lane(fixture, 2).reason,
+                        "2 messages wait for company, up to 3 go together");
+}
+
 static void
 explain_says_when_a_parked_one_runs_again(void **state)
 {
@@ -378,6 +415,7 @@ main(void)
         TEST(a_paused_topic_says_who_and_why),
         TEST(health_names_what_is_not_ready),
         TEST(explain_says_that_a_key_is_busy),
+        TEST(what_waits_for_company_says_so),
         TEST(explain_says_when_a_parked_one_runs_again),
         TEST(explain_of_nothing_says_so),
         TEST(explain_shows_every_held_message_once),
