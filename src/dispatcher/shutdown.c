@@ -88,6 +88,28 @@ give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     lw_settle(dispatcher, delivery, LW_SETTLED_GIVEN_BACK, 0);
 }
 
+static void
+unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
+{
+    lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
+    delivery->subscription->parked--;
+}
+
+/* It ran in company, and one of the same key behind it is to run again. */
+static void
+give_back_company(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery)
+{
+    struct lw_list *head = &delivery->partition->held;
+    for (struct lw_list *node = delivery->held.next; node != head;) {
+        struct lw_delivery *later = LW_CONTAINER(node, struct lw_delivery, held);
+        node = node->next;
+        if (later->lane == delivery->lane && later->state == LW_STATE_PARKED) {
+            unpark(dispatcher, later);
+            give_back(dispatcher, later);
+        }
+    }
+}
+
 /* What waits behind it for the same key goes too: it must not overtake. */
 void
 lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
@@ -98,14 +120,16 @@ lw_shutdown_give_back(struct lw_dispatcher *dispatcher, struct lw_delivery *deli
         lw_scheduler_remove(&dispatcher->scheduler, later);
         give_back(dispatcher, later);
     }
+    if (lane && lane->others > 0) {
+        give_back_company(dispatcher, delivery);
+    }
     give_back(dispatcher, delivery);
 }
 
 static void
 give_back_parked(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
 {
-    lw_timers_disarm(&dispatcher->host->timers, &delivery->timer);
-    delivery->subscription->parked--;
+    unpark(dispatcher, delivery);
     lw_shutdown_give_back(dispatcher, delivery);
 }
 

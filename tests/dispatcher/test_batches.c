@@ -570,6 +570,29 @@ at_the_drain_deadline_those_behind_a_failed_one_are_given_back(void **state)
     crew_end(&crew);
 }
 
+/* Its dead letter cannot be written, so it is held, and a drain gives it back. */
+static void
+what_is_given_back_takes_a_parked_one_behind_it_along(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    lw_memory_hub_options(crew.world.hub)->publish_latency_ns = 50 * LW_MS;
+    world_fault(&crew.world, LW_MEMORY_REFUSE_PUBLISH, 2, LW_STATUS_TOO_LARGE);
+    world_send(&crew.world, "orders", 0, "a", 3);
+    world_turn(&crew.world);
+    crew_answer(&crew, 0, "dro");
+    lw_shutdown_begin(&crew.world.dispatcher, false);
+    lw_host_want_turn(crew.engine.host);
+    world_pass(&crew.world, 3000);
+    assert_true(world_logged(&crew.world, "message.undeliverable"));
+    assert_string_equal(crew_task(&crew, 0), "-");
+    assert_int_equal(counters(&crew)->started, 3);
+    assert_int_equal(counters(&crew)->settled[LW_SETTLED_GIVEN_BACK], 3);
+    assert_int_equal(world_close(&crew.world), LW_STATUS_UNFINISHED);
+    crew_end(&crew);
+}
+
 static void
 a_late_batch_is_taken_apart(void **state)
 {
@@ -619,6 +642,7 @@ main(void)
         cmocka_unit_test(at_a_drain_nothing_waits_for_company),
         cmocka_unit_test(at_a_drain_that_begins_in_a_step_nothing_waits_for_company),
         cmocka_unit_test(at_the_drain_deadline_those_behind_a_failed_one_are_given_back),
+        cmocka_unit_test(what_is_given_back_takes_a_parked_one_behind_it_along),
         cmocka_unit_test(a_late_batch_is_taken_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
