@@ -257,6 +257,23 @@ a_message_above_the_limit_is_dead_and_its_neighbours_go_on(void **state)
     world_destroy(world);
 }
 
+/* Nothing else is in hand, whose end would have room counted anew. */
+static void
+messages_above_the_limit_take_no_room(void **state)
+{
+    (void)state;
+    struct world *world = open_world(1, 1);
+    for (size_t i = 1; i <= 3; i++) {
+        struct lw_delivery *large = run_sized(world, (4 << 20) + 1);
+        world_wait_results(world, i);
+        assert_int_equal(large->verdict, LW_DEAD);
+    }
+    struct lw_delivery *after = run_sized(world, 10);
+    world_wait_results(world, 4);
+    assert_int_equal(after->verdict, LW_OK);
+    world_destroy(world);
+}
+
 static void
 replies_of_every_size_come_back(void **state)
 {
@@ -594,6 +611,7 @@ main(void)
         cmocka_unit_test(a_plugin_that_is_not_there_is_said_and_tried_again),
         cmocka_unit_test(messages_of_every_size_come_through_in_memory_of_their_own_or_not),
         cmocka_unit_test(a_message_above_the_limit_is_dead_and_its_neighbours_go_on),
+        cmocka_unit_test(messages_above_the_limit_take_no_room),
         cmocka_unit_test(replies_of_every_size_come_back),
         cmocka_unit_test(a_worker_that_writes_over_all_shared_memory_harms_itself_only),
         cmocka_unit_test(a_worker_that_writes_over_the_words_of_the_rings_harms_itself_only),

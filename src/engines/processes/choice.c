@@ -129,6 +129,7 @@ give(struct lw_processes *processes, struct lw_processes_worker *worker,
         return false;
     case LW_PROCESSES_TOO_LARGE:
         lw_processes_refuse_large(processes, delivery);
+        lw_processes_update_room(processes); /* it took none, and nothing else may end */
         return true;
     case LW_PROCESSES_NO_MEMORY:
         wait_for_memory(processes);
