@@ -253,15 +253,20 @@ static enum lw_status
 check_own(const char *name, const struct lw_subscription_options *options,
           struct lw_error *ret_error)
 {
-    return lw_processes_has_origin()
-               ? check_batch(name, options, ret_error)
-               : refuse(
-                     name,
-                     "engine processes cannot run a function of a program that has not "
-                     "called lw_processes_init",
-                     "call it as the first thing in main, or give the function as a plug-in, "
-                     "or run it on engine loop or threads",
-                     ret_error);
+    char fit[128];
+    char help[256];
+    if (lw_processes_has_origin()) {
+        return check_batch(name, options, ret_error);
+    }
+    lw_handler_fit_help(form_of(options), fit, sizeof fit);
+    (void)snprintf(help, sizeof help,
+                   "%s; call lw_processes_init as the first thing in main, or give it as a "
+                   "plug-in",
+                   fit);
+    return refuse(name,
+                  "engine processes cannot run a function of a program that has not called "
+                  "lw_processes_init",
+                  help, ret_error);
 }
 
 /* Exactly what the engine can run is given; `is_own`: by the program, not by us. */
