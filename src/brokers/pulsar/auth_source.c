@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where secrets are read from. Files are small and local, so they are read at once. A token is
- * checked for what editors and copying do to it, since the broker's answer would not tell.
+ * Where the client's secrets are read from, in the forms of its options: base/secret.h opens the
+ * files and checks tokens, since the broker's answer would not tell.
  */
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +11,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/secret.h"
 #include "brokers/pulsar/auth_settings.h"
 
 #define CODE "E0417"
 
-enum { FILE_BYTES_MAX = 64 * 1024, CLAIMS_BYTES_MAX = 16 * 1024 };
+enum { CLAIMS_BYTES_MAX = 16 * 1024 };
 
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *what, const char *name, const char *why)
@@ -34,34 +34,10 @@ refuse(struct lw_error *ret_error, const char *what, const char *name, const cha
 static enum lw_status
 read_file(const char *what, const char *path, struct lw_text *out, struct lw_error *ret_error)
 {
-    char bytes[4096];
     char why[128];
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        (void)snprintf(why, sizeof why, "cannot be read: %s", strerrordesc_np(errno));
-        return refuse(ret_error, what, path, why);
-    }
-    size_t size = 0;
-    while (out->size <= FILE_BYTES_MAX && (size = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        lw_text_append_bytes(out, bytes, size);
-    }
-    bool is_broken = ferror(file) != 0;
-    (void)fclose(file);
-    if (is_broken || out->is_failed || out->size > FILE_BYTES_MAX) {
-        return refuse(ret_error, what, path,
-                      out->size > FILE_BYTES_MAX ? "is larger than 64 KiB" : "cannot be read");
-    }
-    return LW_STATUS_OK;
-}
-
-/* "file:///x", "file:/x" and "file:x" are paths; NULL: it is no such URL. */
-static const char *
-path_of(const char *source)
-{
-    if (strncmp(source, "file:", 5) != 0) {
-        return NULL;
-    }
-    return strncmp(source, "file://", 7) == 0 ? source + 7 : source + 5;
+    const char *fault = lw_secret_read_file(path, out, why, sizeof why);
+    fault = !fault && out->is_failed ? "cannot be read: no memory" : fault;
+    return fault ? refuse(ret_error, what, path, fault) : LW_STATUS_OK;
 }
 
 static enum lw_status
@@ -86,58 +62,17 @@ lw_pulsar_secret_read(const char *source, struct lw_text *out, struct lw_error *
     if (strncmp(source, "data:", 5) == 0) {
         return read_data_url(source, out, ret_error);
     }
-    const char *path = path_of(source);
+    const char *path = lw_secret_path(source);
     return read_file("the key file", path ? path : source, out, ret_error);
 }
 
 /* -- Tokens ---------------------------------------------------------------------------------------- */
 
-static bool
-is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Drops white space at both ends, which a line end in a file is. */
-static void
-trim(struct lw_text *text)
-{
-    size_t start = 0;
-    while (text->size > 0 && is_blank(text->data[text->size - 1])) {
-        text->size--;
-    }
-    while (start < text->size && is_blank(text->data[start])) {
-        start++;
-    }
-    if (text->data) {
-        text->size -= start;
-        memmove(text->data, text->data + start, text->size);
-        text->data[text->size] = '\0';
-    }
-}
-
-static const char *
-find_fault(const struct lw_text *token)
-{
-    if (token->size == 0) {
-        return "is empty";
-    }
-    if (strncasecmp(token->data, "bearer ", 7) == 0) {
-        return "begins with \"Bearer\", which belongs into HTTP only";
-    }
-    for (size_t i = 0; i < token->size; i++) {
-        if ((unsigned char)token->data[i] <= ' ' || (unsigned char)token->data[i] >= 0x7f) {
-            return "holds blanks or control characters";
-        }
-    }
-    return NULL;
-}
-
 static enum lw_status
 read_token(const char *source, struct lw_text *out, const char **ret_what,
            const char **ret_name, struct lw_error *ret_error)
 {
-    const char *path = path_of(source);
+    const char *path = lw_secret_path(source);
     *ret_name = path ? path : "token";
     *ret_what = path ? "the token file" : "the property";
     if (path) {
@@ -169,8 +104,7 @@ lw_pulsar_token_read(const char *source, struct lw_text *out, struct lw_error *r
     if (out->is_failed) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a token");
     }
-    trim(out);
-    const char *fault = find_fault(out);
+    const char *fault = lw_secret_tidy_token(out);
     return fault ? refuse(ret_error, what, name, fault) : LW_STATUS_OK;
 }
 

@@ -5,20 +5,17 @@
  */
 #include "engines/http/token.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/timers.h"
 
 #define CODE "E0623"
 #define LOOK_EVERY (1000 * LW_MS)
-
-enum { TOKEN_BYTES_MAX = 64 * 1024 };
 
 static enum lw_status
 refuse(struct lw_error *ret_error, const char *what, const char *name, const char *why)
@@ -30,84 +27,17 @@ refuse(struct lw_error *ret_error, const char *what, const char *name, const cha
     return status;
 }
 
-/* "file:///x", "file:/x" and "file:x" are paths; NULL: it is no such URL. */
-static const char *
-path_of(const char *source)
-{
-    if (strncmp(source, "file:", 5) != 0) {
-        return NULL;
-    }
-    return strncmp(source, "file://", 7) == 0 ? source + 7 : source + 5;
-}
-
-static void
-trim(struct lw_text *text)
-{
-    size_t start = 0;
-    while (text->size > 0 && strchr(" \t\r\n", text->data[text->size - 1])) {
-        text->size--;
-    }
-    while (start < text->size && strchr(" \t\r\n", text->data[start])) {
-        start++;
-    }
-    if (text->data) {
-        text->size -= start;
-        memmove(text->data, text->data + start, text->size);
-        text->data[text->size] = '\0';
-    }
-}
-
-static const char *
-find_fault(const struct lw_text *token)
-{
-    if (token->size == 0) {
-        return "is empty";
-    }
-    if (strncasecmp(token->data, "bearer ", 7) == 0) {
-        return "begins with \"Bearer\", which is added by itself";
-    }
-    for (size_t i = 0; i < token->size; i++) {
-        if ((unsigned char)token->data[i] <= ' ' || (unsigned char)token->data[i] >= 0x7f) {
-            return "holds blanks or control characters";
-        }
-    }
-    return NULL;
-}
-
-static enum lw_status
-read_file(struct lw_http_token *token, const char *path, struct lw_error *ret_error)
-{
-    char bytes[1024];
-    size_t size = 0;
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        char why[128];
-        (void)snprintf(why, sizeof why, "cannot be read: %s", strerrordesc_np(errno));
-        return refuse(ret_error, "the token file", path, why);
-    }
-    while (token->fresh.size <= TOKEN_BYTES_MAX &&
-           (size = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        lw_text_append_bytes(&token->fresh, bytes, size);
-    }
-    bool is_broken = ferror(file) != 0;
-    (void)fclose(file);
-    if (is_broken || token->fresh.size > TOKEN_BYTES_MAX) {
-        return refuse(ret_error, "the token file", path,
-                      is_broken ? "cannot be read" : "is larger than 64 KiB");
-    }
-    return LW_STATUS_OK;
-}
-
 static enum lw_status
 read_source(struct lw_http_token *token, struct lw_error *ret_error)
 {
-    const char *path = path_of(token->source);
+    const char *path = lw_secret_path(token->source);
     const char *what = path ? "the token file" : "the token";
     const char *name = path;
-    enum lw_status status = LW_STATUS_OK;
+    const char *fault = NULL;
+    char why[128];
     lw_text_clear(&token->fresh);
     if (path) {
-        status = read_file(token, path, ret_error);
+        fault = lw_secret_read_file(path, &token->fresh, why, sizeof why);
     } else if (strncmp(token->source, "env:", 4) == 0) {
         name = token->source + 4;
         what = "the environment variable";
@@ -115,16 +45,12 @@ read_source(struct lw_http_token *token, struct lw_error *ret_error)
     } else {
         lw_text_append(&token->fresh, token->source);
     }
-    if (status != LW_STATUS_OK) {
-        return status;
-    }
     if (token->fresh.is_failed) {
         lw_text_deinit(&token->fresh);
         lw_text_init(&token->fresh);
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     }
-    trim(&token->fresh);
-    const char *fault = find_fault(&token->fresh);
+    fault = fault ? fault : lw_secret_tidy_token(&token->fresh);
     return fault ? refuse(ret_error, what, name, fault) : LW_STATUS_OK;
 }
 
@@ -177,7 +103,7 @@ lw_http_token_look(struct lw_http_token *token, uint64_t now, bool at_once,
                    struct lw_error *ret_error)
 {
     ret_error->status = LW_STATUS_OK;
-    const char *path = token->source ? path_of(token->source) : NULL;
+    const char *path = token->source ? lw_secret_path(token->source) : NULL;
     if (!path || (!at_once && now < token->look_at)) {
         return false;
     }
@@ -211,7 +137,7 @@ lw_http_token_init(struct lw_http_token *token, const char *source, struct lw_er
     if (!token->source) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "out of memory");
     }
-    const char *path = path_of(source);
+    const char *path = lw_secret_path(source);
     if (path) {
         (void)has_changed(token, path);
     }
