@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-#define LW_SECRET_BYTES_MAX (64 * 1024)
+#define LW_SECRET_BYTES_MAX ((size_t)64 * 1024)
 
 /* The path of "file:///x", "file:/x" and "file:x"; NULL: it is no such URL. */
 const char *lw_secret_path(const char *source);

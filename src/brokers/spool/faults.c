@@ -86,6 +86,14 @@ busy(const char *path, struct lw_error *ret_error)
     return LW_STATUS_UNAVAILABLE;
 }
 
+static bool
+is_full(int code, int system_error)
+{
+    return code == SQLITE_FULL ||
+           (code == SQLITE_IOERR &&
+            (system_error == ENOSPC || system_error == EFBIG || system_error == EDQUOT));
+}
+
 /* Right behind the call that failed: the system's own reason may stand in errno only. */
 enum lw_status
 lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
@@ -94,9 +102,8 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
     int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
     int system_error = db && sqlite3_system_errno(db) ? sqlite3_system_errno(db) : errno;
     const char *words = db ? sqlite3_errmsg(db) : "out of memory";
-    bool is_io = code == SQLITE_IOERR;
-    if (code == SQLITE_FULL || (is_io && (system_error == ENOSPC || system_error == EFBIG ||
-                                          system_error == EDQUOT))) {
+    bool is_io = code == SQLITE_IOERR && system_error != 0;
+    if (is_full(code, system_error)) {
         return lw_spool_fault_full(path, ret_error);
     }
     if (code == SQLITE_CORRUPT) {
@@ -117,8 +124,7 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
     }
     (void)lw_error_set(ret_error, LW_STATUS_SYSTEM, "E0525",
                        "cannot %s the spool \"%s\": %s%s%s", doing, path, words,
-                       is_io && system_error ? ": " : "",
-                       is_io && system_error ? strerrordesc_np(system_error) : "");
+                       is_io ? ": " : "", is_io ? strerrordesc_np(system_error) : "");
     lw_error_help(ret_error,
                   "look at the disk and the system's log; nothing that was confirmed "
                   "is lost, and writing is tried again");

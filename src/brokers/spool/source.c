@@ -124,7 +124,8 @@ lw_spool_source_open(struct lw_spool_source *source, struct lw_spool_store *stor
     }
     uint32_t count = (uint32_t)topic->partition_count;
     source->slots = lw_alloc_array(count, sizeof *source->slots);
-    if (!source->slots || !lw_events_reserve(&source->broker->events, count * SLOT_EVENTS)) {
+    if (!source->slots ||
+        !lw_events_reserve(&source->broker->events, (size_t)count * SLOT_EVENTS)) {
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for a source");
     }
     source->slot_count = count;

@@ -17,8 +17,8 @@
  * libcurl takes a head of 1 MiB, which a small body is part of. For HTTP/2 it takes 64 KiB, of
  * which each line costs 12 bytes more: above the second bound a request is one of HTTP/1.1.
  */
-#define LW_HTTP_HEAD_BYTES_MAX (768 * 1024)
-#define LW_HTTP_HEAD_BYTES_MAX_2 (48 * 1024)
+#define LW_HTTP_HEAD_BYTES_MAX ((size_t)768 * 1024)
+#define LW_HTTP_HEAD_BYTES_MAX_2 ((size_t)48 * 1024)
 #define LW_HTTP_LINE_BYTES_2 12
 
 struct lw_http_request {

@@ -21,8 +21,9 @@
 #define HOLD_MIN_MS 1000
 #define HOLD_MAX_MS 30000
 #define BUSY_SAID_EVERY (60000 * LW_MS)
-#define BATCH_BYTES_KEPT (64 * 1024)
-#define MEMORY_BYTES (256 * 1024) /* what libcurl asks for at most for one thing, about */
+#define BATCH_BYTES_KEPT ((size_t)64 * 1024)
+#define MEMORY_BYTES                                                                           \
+    ((size_t)256 * 1024) /* what libcurl asks for at most for one thing, about */
 
 /* -- The easy handle ------------------------------------------------------------------------------- */
 

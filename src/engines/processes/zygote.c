@@ -110,8 +110,7 @@ take_function(struct zygote *zygote, const struct lw_processes_order *order, con
               struct lw_error *ret_error)
 {
     Dl_info info;
-    void *function = pointer_of(order->function);
-    if (dladdr(function, &info) == 0) {
+    if (dladdr(pointer_of(order->function), &info) == 0) {
         enum lw_status status = lw_error_set(
             ret_error, LW_STATUS_CONFIG, "E0606",
             "handler \"%s\": its function was not there yet when lw_processes_init was called",
@@ -121,7 +120,8 @@ take_function(struct zygote *zygote, const struct lw_processes_order *order, con
     }
     zygote->file.table = (struct lw_handler_plugin){ .abi = LW_HANDLER_ABI,
                                                      .size = sizeof zygote->file.table };
-    memcpy(&zygote->file.table.handle, &function, sizeof function);
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    zygote->file.table.handle = (lw_handler_fn)(uintptr_t)order->function;
     zygote->has_function = true;
     zygote->user = pointer_of(order->user);
     return LW_STATUS_OK;
