@@ -177,7 +177,8 @@ a_cancelled_task_is_still_answered_once(void **state)
     world_wait_results(world, 1);
     assert_ptr_equal(world->results[0], delivery);
     assert_true(lw_delivery_is_cancelled(delivery));
-    world_spend(world, 100);
+    world->engine->ops->stop(world->engine, LW_NEVER);
+    world_wait(world, world_engine_is_stopped);
     assert_int_equal(world->result_count, 1);
     world_destroy(world);
 }

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engines/processes/processes.h"
@@ -109,4 +110,32 @@ processes_kill_any(const struct world *world, uint32_t which)
     if (pid > 1) {
         (void)kill(pid, SIGKILL);
     }
+}
+
+bool
+processes_have_begun(struct world *world)
+{
+    return world_has_logged(world, "it has begun");
+}
+
+bool
+processes_first_is_over(struct world *world)
+{
+    return processes_in(world)->workers[0].is_over;
+}
+
+void
+processes_once_init(struct processes_once *once, const char *word)
+{
+    (void)snprintf(once->folder, sizeof once->folder, "/tmp/laneway-test-XXXXXX");
+    assert_non_null(mkdtemp(once->folder));
+    (void)snprintf(once->path, sizeof once->path, "%s/once", once->folder);
+    (void)snprintf(once->command, sizeof once->command, "%s %s", word, once->path);
+}
+
+void
+processes_once_deinit(const struct processes_once *once)
+{
+    assert_int_equal(remove(once->path), 0);
+    assert_int_equal(remove(once->folder), 0);
 }

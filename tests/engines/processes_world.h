@@ -23,5 +23,19 @@ void processes_kill_zygote(struct world *world);
 pid_t processes_pid(struct world *world);
 /* Kills one of its processes, if that one is running now. */
 void processes_kill_any(const struct world *world, uint32_t which);
+/* For world_wait: a handler of `naughty` has begun what it waits in. */
+bool processes_have_begun(struct world *world);
+/* For world_wait: the process of the first worker has ended, whoever was told. */
+bool processes_first_is_over(struct world *world);
+
+/* A file that is made by whoever does something once, in a folder of its own, and the command. */
+struct processes_once {
+    char folder[32];
+    char path[64];
+    char command[96];
+};
+void processes_once_init(struct processes_once *once, const char *word);
+/* Fails the test when it was not done. */
+void processes_once_deinit(const struct processes_once *once);
 
 #endif

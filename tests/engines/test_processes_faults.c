@@ -125,9 +125,11 @@ static void
 a_kill_from_outside_charges_nobody(void **state)
 {
     (void)state;
+    struct processes_once once;
+    processes_once_init(&once, "hang-once");
     struct world *world = open_world(1, 2);
-    struct lw_delivery *slow = world_run(world, "spin 2000"); /* it runs for long enough */
-    world_spend(world, 100);
+    struct lw_delivery *slow = world_run(world, once.command);
+    world_wait(world, processes_have_begun);
     assert_int_equal(kill(processes_pid(world), SIGKILL), 0);
     world_wait_results(world, 1);
     assert_int_equal(slow->verdict, LW_OK);
@@ -135,6 +137,7 @@ a_kill_from_outside_charges_nobody(void **state)
     assert_int_equal(processes_figures(world).charged, 0);
     assert_true(world_has_logged(world, "killed by signal 9 (SIGKILL)"));
     world_destroy(world);
+    processes_once_deinit(&once);
 }
 
 static void
@@ -360,7 +363,7 @@ who_writes_over_its_mark_is_charged_all_the_same(void **state)
     static const char *const how[] = { "unmark", "unmark-crash" };
     (void)state;
     struct lw_processes_options options = processes_options("naughty");
-    options.timeout_ms = 300;
+    options.timeout_ms = 1000;
     for (size_t i = 0; i < 2; i++) {
         struct world *world = processes_open_world(&options);
         struct lw_delivery *bad = world_run(world, how[i]);
@@ -375,24 +378,17 @@ who_writes_over_its_mark_is_charged_all_the_same(void **state)
 static void
 nothing_of_a_refused_answer_is_left_when_its_message_runs_again(void **state)
 {
-    char folder[] = "/tmp/laneway-test-XXXXXX";
-    char path[64];
-    char command[96];
+    struct processes_once once;
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    (void)snprintf(path, sizeof path, "%s/forged", folder);
-    (void)snprintf(command, sizeof command, "forge %s", path);
-    struct lw_processes_options options = processes_options("naughty");
-    options.timeout_ms = 1500;
-    struct world *world = processes_open_world(&options);
-    struct lw_delivery *forged = world_run(world, command);
+    processes_once_init(&once, "forge");
+    struct world *world = open_world(1, 1);
+    struct lw_delivery *forged = world_run(world, once.command);
     world_wait_results(world, 1);
     assert_true(world_has_logged(world, "its answer is against the form"));
     assert_int_equal(forged->verdict, LW_OK);
     assert_true(!forged->outcome || forged->outcome->output_count == 0);
     world_destroy(world);
-    assert_int_equal(remove(path), 0);
-    assert_int_equal(remove(folder), 0);
+    processes_once_deinit(&once);
 }
 
 /* The one behind it is handed over while it hangs: that must not wait for it. */
@@ -402,13 +398,13 @@ a_worker_cannot_make_its_owner_block_on_what_they_share(void **state)
     (void)state;
     struct lw_processes_options options = processes_options("naughty");
     options.window = 2;
-    options.timeout_ms = 1500;
+    options.timeout_ms = 3000;
     struct world *world = processes_open_world(&options);
     struct lw_delivery *bad = world_run(world, "clog");
-    world_spend(world, 200);
+    world_wait(world, processes_have_begun);
     struct lw_delivery *behind = world_run(world, "ok");
     world_wait_results(world, 2);
-    assert_string_equal(lw_delivery_reason(bad), "timed out after 1s500ms");
+    assert_string_equal(lw_delivery_reason(bad), "timed out after 3s");
     assert_int_equal(behind->verdict, LW_OK);
     world_destroy(world);
 }
@@ -547,7 +543,7 @@ a_zygote_that_was_stopped_holds_up_neither_a_message_nor_the_end(void **state)
     world_wait_results(world, 1);
     processes_signal_zygote(world, SIGSTOP);
     struct lw_delivery *gone = world_run(world, "exit 3");
-    world_spend(world, 200);
+    world_wait(world, processes_first_is_over);
     world->engine->ops->stop(world->engine, world->host->now + 1000 * LW_MS);
     world_wait_results(world, 2);
     assert_int_equal(gone->verdict, LW_ERROR);

@@ -76,7 +76,7 @@ a_running_handler_is_told_that_nobody_waits_for_it(void **state)
     struct lw_processes_options options = processes_options("naughty");
     struct world *world = processes_open_world(&options);
     struct lw_delivery *held = world_run(world, "until-cancelled");
-    world_spend(world, 50);
+    world_wait(world, processes_have_begun);
     world->engine->ops->cancel(world->engine, held);
     world_wait_results(world, 1);
     assert_int_equal(held->verdict, LW_DROP);
@@ -107,13 +107,20 @@ submit_now(struct world *world, uint32_t count)
     }
 }
 
-/* The first two make the depth known: a handler that takes no time may be given many. */
-static void
+/*
+ * A handler that takes no time may be given many. On a machine with other work the first runs may
+ * take long, and weigh in what is expected of the next; how many were run.
+ */
+static uint32_t
 learn_depth(struct world *world)
 {
-    submit_now(world, 2);
-    world_wait_results(world, 2);
-    assert_true(world->engine->room >= 16);
+    uint32_t runs = 0;
+    while (world->engine->room < 16) {
+        submit_now(world, 2);
+        runs += 2;
+        world_wait_results(world, runs);
+    }
+    return runs;
 }
 
 static void
@@ -121,13 +128,13 @@ a_full_batch_is_handed_over_at_once(void **state)
 {
     (void)state;
     struct world *world = open_batching(2, 60000, LW_HANDOVER_TIMER, 0);
-    learn_depth(world);
+    uint32_t runs = learn_depth(world);
     submit_now(world, 6);
-    world_wait_results(world, 8);
+    world_wait_results(world, runs + 6);
     struct lw_processes_figures figures = processes_figures(world);
-    assert_int_equal(figures.flushes[LW_PROCESSES_BY_SIZE], 4);
+    assert_int_equal(figures.flushes[LW_PROCESSES_BY_SIZE], runs / 2 + 3);
     assert_int_equal(figures.last_size, 2);
-    assert_int_equal(figures.messages, 8);
+    assert_int_equal(figures.messages, runs + 6);
     world_destroy(world);
 }
 
@@ -267,43 +274,55 @@ a_pinned_key_meets_the_same_worker_after_a_crash(void **state)
 {
     (void)state;
     struct lw_processes_options options = processes_options("naughty");
+    struct processes_once once;
     options.workers = 3;
     options.window = 4;
     options.tune.pins_lanes = true;
+    processes_once_init(&once, "hang-once");
     struct world *world = processes_open_world(&options);
     world->expected_room = 6;
     world_wait(world, has_all_workers);
     struct lw_delivery *before = world_run(world, "worker");
     world_wait_results(world, 1);
-    world_run(world, "spin 200");
+    world_run(world, once.command);
     world_run(world, "worker");
-    world_spend(world, 50);
+    world_wait(world, processes_have_begun);
     processes_kill_any(world, (uint32_t)number_of(before));
     world_run(world, "worker");
     world_wait_results(world, 4);
     assert_int_equal(number_of(&world->deliveries[2]), number_of(before));
     assert_int_equal(number_of(&world->deliveries[3]), number_of(before));
-    assert_true(processes_figures(world).crashes + world->engine->restarts > 0);
+    assert_int_equal(world->deliveries[1].verdict, LW_OK);
+    assert_int_equal(processes_figures(world).crashes, 1);
     world_destroy(world);
+    processes_once_deinit(&once);
 }
 
-/* Those that a kill met while they ran alone as suspects: they are charged, and run once more. */
+/*
+ * Those that a kill met while they ran alone as suspects are charged; and when kills met one worker
+ * before it was ready and the other one soon after, all that waited is given back uncharged. Both
+ * run once more. How many were charged.
+ */
 static uint32_t
-run_charged_again(struct world *world, uint32_t count)
+run_unfinished_again(struct world *world, uint32_t count)
 {
     uint32_t charged = 0;
+    uint32_t again = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct lw_delivery *delivery = &world->deliveries[i];
         if (delivery->verdict == LW_OK) {
             continue;
         }
         assert_int_equal(delivery->verdict, LW_ERROR);
-        assert_int_equal(delivery->outcome->signal, SIGKILL);
+        if (!delivery->outcome->is_uncharged) {
+            assert_int_equal(delivery->outcome->signal, SIGKILL);
+            charged++;
+        }
         world_wait(world, world_engine_has_room);
         assert_true(world_submit(world, delivery));
-        charged++;
+        again++;
     }
-    world_wait_results(world, count + charged);
+    world_wait_results(world, count + again);
     return charged;
 }
 
@@ -332,7 +351,7 @@ kill_at_random(uint32_t messages, uint32_t distance)
     world_wait_results(world, messages);
     round.crashes = processes_figures(world).crashes;
     round.charged = processes_figures(world).charged;
-    assert_int_equal(run_charged_again(world, messages), round.charged);
+    assert_int_equal(run_unfinished_again(world, messages), round.charged);
     for (uint32_t i = 0; i < messages; i++) {
         assert_int_equal(world->deliveries[i].verdict, LW_OK);
         assert_true(world->deliveries[i].attempt <= 2);
@@ -363,7 +382,7 @@ a_kill_among_large_messages_is_no_breach(void **state)
         }
     }
     world_wait_results(world, MESSAGES);
-    (void)run_charged_again(world, MESSAGES);
+    (void)run_unfinished_again(world, MESSAGES);
     assert_false(world_has_logged(world, "handler.breach"));
     world_destroy(world);
 }

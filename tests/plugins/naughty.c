@@ -6,9 +6,11 @@
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
  *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
  *   clog (makes its descriptors block whoever writes to them, asks to be woken, and hangs)
+ *   hang-once PATH (if there is no file PATH: makes it and hangs)
  *   hold-room (from then on gives no room back among the requests)
  *   close-all (descriptors that it did not open)
  *   forge PATH (if there is no file PATH, makes it, and answers with outputs and rubbish)
+ * Those that wait for something from outside say "it has begun" when they do.
  */
 #include <laneway/handler.h>
 
@@ -143,6 +145,12 @@ spin(long ms)
     (void)nanosleep(&left, NULL);
 }
 
+static void
+say_begun(void)
+{
+    (void)fputs("it has begun\n", stderr);
+}
+
 /* -- What only who knows our memory can do ------------------------------------------------------- */
 
 static struct lw_processes_words *
@@ -169,6 +177,19 @@ carries_wakes(int fd)
     int kind = 0;
     socklen_t size = sizeof kind;
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) != 0 || kind == SOCK_STREAM;
+}
+
+/* It looks for answers then. */
+static void
+wake_owner(void)
+{
+    for (int fd = 3; fd < 64; fd++) {
+        int kind = 0;
+        socklen_t size = sizeof kind;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == SOCK_STREAM) {
+            (void)send(fd, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+    }
 }
 
 static void
@@ -251,6 +272,7 @@ forge(void)
     };
     memcpy(answers + (head & (RING_BYTES - 1)), &record, sizeof record);
     atomic_store(&words->answer_head, head + sizeof record);
+    wake_owner();
 }
 
 _Noreturn static void
@@ -270,13 +292,29 @@ after(const char *command, const char *word)
     return strncmp(command, word, length) == 0 ? command + length : NULL;
 }
 
+/* False when there is one. */
+static int
+makes_file(const char *path)
+{
+    int fd = open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && close(fd) == 0;
+}
+
 static enum lw_verdict
 forge_once(const char *path)
 {
-    int fd = open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        (void)close(fd);
+    if (makes_file(path)) {
         forge();
+        spin(60000);
+    }
+    return LW_OK;
+}
+
+static enum lw_verdict
+hang_once(const char *path)
+{
+    if (makes_file(path)) {
+        say_begun();
         spin(60000);
     }
     return LW_OK;
@@ -295,6 +333,7 @@ do_harm(const char *command)
         crash("nobody saw me begin");
     } else if (strcmp(command, "clog") == 0) {
         clog_all();
+        say_begun();
         spin(60000);
         return LW_OK;
     } else if (strcmp(command, "hold-room") == 0) {
@@ -304,6 +343,8 @@ do_harm(const char *command)
         return LW_OK;
     } else if ((rest = after(command, "forge ")) != NULL) {
         return forge_once(rest);
+    } else if ((rest = after(command, "hang-once ")) != NULL) {
+        return hang_once(rest);
     } else if ((rest = after(command, "crash ")) != NULL) {
         crash(rest);
     } else if ((rest = after(command, "exit ")) != NULL) {
@@ -349,6 +390,7 @@ handle(struct lw_delivery *delivery, void *user)
         spin(strtol(rest, NULL, 10));
         return LW_OK;
     } else if (strcmp(command, "until-cancelled") == 0) {
+        say_begun();
         while (!lw_delivery_is_cancelled(delivery)) {
             spin(2);
         }
