@@ -190,6 +190,11 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0314", "tls for an address without TLS",
       "`tls` of a handler behind HTTP means nothing for http://, and would protect nothing.",
       "Write https://, or leave `tls` out." },
+    { "E0315", "one file, two brokers",
+      "Two brokers of the configuration are the same spool. One owner has a file, so the "
+      "second "
+      "could not read it.",
+      "Name the file once, and use that broker in every pipeline and target." },
     { "E0320", "the batches do not fit",
       "A batch must be able to fill within max_in_flight, one of a single key needs an "
       "order by key or partition, and the handler must take several messages at once: a "

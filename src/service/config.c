@@ -190,6 +190,7 @@ check_all(struct lw_config_build *build)
     lw_config_check_pulsar(build);
     lw_config_check_limits(build);
     lw_config_check_client(build);
+    lw_config_check_spool(build);
 }
 
 /* Runs the steps one after another; without memory the next one has nothing to stand on. */

@@ -19,6 +19,9 @@ void lw_config_check_client(struct lw_config_build *build);
 /* Types of subscriptions (config_check_pulsar.c). */
 void lw_config_check_pulsar(struct lw_config_build *build);
 
+/* Files that two brokers would own (config_check_spool.c). */
+void lw_config_check_spool(struct lw_config_build *build);
+
 /* The good node at a path below `map`, or NULL. */
 const struct lw_node *lw_config_check_given(const struct lw_node *map, const char *path);
 /* Adds W0308: "KEY" has no effect, with the reason. Nothing when the node is NULL. */

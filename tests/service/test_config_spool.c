@@ -5,8 +5,11 @@
  */
 #include "tests/service/config_fixture.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *
 whole(const char *url, const char *broker, const char *consumer)
@@ -107,6 +110,46 @@ words_of_other_brokers_are_refused(void **state)
     config_mentions(whole("spool:a.db", ", auth: { token: t }", ""), "error[E0420]");
 }
 
+static const char *
+two_brokers(const char *first, const char *second)
+{
+    static char text[2048];
+    snprintf(text, sizeof text,
+             "version: 1\n"
+             "brokers: { main: { url: '%s' }, other: { url: '%s' } }\n"
+             "handlers: { h: { builtin: echo } }\n"
+             "pipelines:\n"
+             "  p: { broker: main, handler: h, consumer: { group: g }, topics: [orders] }\n"
+             "  q: { broker: other, handler: h, consumer: { group: g }, topics: [others] }\n",
+             first, second);
+    return text;
+}
+
+static void
+one_file_is_one_broker(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/laneway-config-XXXXXX";
+    char first[64];
+    char second[64];
+    config_mentions(two_brokers("spool:a.db", "spool:./a.db"),
+                    "error[E0315]: the brokers \"main\" and \"other\" are one file");
+    config_mentions(two_brokers("spool:/nowhere/a.db", "spool:/nowhere/a.db"), "error[E0315]");
+    config_is_fine(two_brokers("spool:a.db", "spool:b.db"));
+    config_is_fine(two_brokers("spool:/nowhere/a.db", "spool:a.db"));
+    assert_non_null(mkdtemp(folder));
+    snprintf(first, sizeof first, "%s/a.db", folder);
+    snprintf(second, sizeof second, "%s/b.db", folder);
+    close(open(first, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(symlink(first, second), 0);
+    snprintf(first, sizeof first, "spool:%s/a.db", folder);
+    snprintf(second, sizeof second, "spool:%s/b.db", folder);
+    config_mentions(two_brokers(first, second), "error[E0315]");
+    unlink(first + 6);
+    unlink(second + 6);
+    rmdir(folder);
+}
+
 int
 main(void)
 {
@@ -118,6 +161,7 @@ main(void)
         cmocka_unit_test(its_properties_are_checked),
         cmocka_unit_test(a_reader_has_one_property),
         cmocka_unit_test(words_of_other_brokers_are_refused),
+        cmocka_unit_test(one_file_is_one_broker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

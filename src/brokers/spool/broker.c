@@ -3,7 +3,8 @@
  * The table: what a dispatcher calls. Locking, opening and finding the positions happen in `start`,
  * before the worker's thread exists: the file is on this machine, and whoever starts a service wants
  * to know at once that its file is damaged or in use. From then on the loop never touches it. A
- * broker without sources whose file is owned by another process publishes through that owner.
+ * broker without sources whose file is owned by another process publishes through that owner; one
+ * that owns its file leaves it to the first who reads it.
  * Loop thread.
  */
 #include "brokers/spool/broker.h"
@@ -15,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "brokers/spool/client.h"
 #include "brokers/spool/faults.h"
 #include "brokers/spool/spool.h"
 
@@ -223,15 +225,19 @@ open_store(struct lw_spool_broker *broker, struct lw_spool_store **ret_store, lo
 static enum lw_status
 try_start(struct lw_spool_broker *broker, bool *ret_is_passing, struct lw_error *ret_error)
 {
+    bool is_reader = !lw_list_is_empty(&broker->sources);
     struct lw_spool_worker_options options = { .host = broker->base.host,
                                                .path = broker->path,
                                                .file_options = &broker->options,
                                                .is_serving = true,
+                                               .is_reader = is_reader,
                                                .on_notice = on_notice,
                                                .user = broker };
-    bool is_reader = !lw_list_is_empty(&broker->sources);
     enum lw_status status = open_store(broker, &options.store, &options.owner_pid, ret_error);
     *ret_is_passing = status == LW_STATUS_ALREADY;
+    if (status == LW_STATUS_OK) {
+        options.store->keeps_settled = !is_reader;
+    }
     if (status == LW_STATUS_ALREADY && is_reader) {
         return lw_spool_fault_owned(broker->path, options.owner_pid, ret_error);
     }
@@ -247,12 +253,14 @@ start(struct lw_broker *base, struct lw_error *ret_error)
     struct lw_spool_broker *broker = lw_spool_broker_of(base);
     struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
     bool is_passing = true;
+    bool has_asked = lw_list_is_empty(&broker->sources); /* only a reader needs the file */
     enum lw_status status = LW_STATUS_STATE;
     if (broker->state != LW_SPOOL_NEW) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "", "started twice");
     }
     for (int turn = 0; status != LW_STATUS_OK && is_passing && turn < LOCK_TURNS; turn++) {
         if (turn > 0) {
+            has_asked = has_asked || lw_spool_client_ask_to_yield(broker->path);
             (void)poll(NULL, 0, LOCK_PAUSE_MS);
         }
         status = try_start(broker, &is_passing, ret_error);

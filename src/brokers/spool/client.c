@@ -19,10 +19,10 @@
 
 #define MS UINT64_C(1000000)
 
-enum { TURNS = 50, PAUSE_MS = 20, SLICE_MS = 100 };
+enum { TURNS = 50, PAUSE_MS = 20, SLICE_MS = 100, YIELD_MS = 1000 };
 
-static void
-init(struct lw_spool_client *client, const char *path)
+void
+lw_spool_client_init(struct lw_spool_client *client, const char *path)
 {
     *client = (struct lw_spool_client){ .fd = -1, .path = path };
     lw_text_init(&client->in);
@@ -54,7 +54,7 @@ enum lw_status
 lw_spool_client_connect(struct lw_spool_client *client, const char *path, long pid,
                         struct lw_error *ret_error)
 {
-    init(client, path);
+    lw_spool_client_init(client, path);
     client->fd = lw_spool_socket_connect(path);
     if (client->fd >= 0) {
         return LW_STATUS_OK;
@@ -93,13 +93,13 @@ lw_spool_client_open(struct lw_spool_client *client, const char *path,
                      struct lw_error *ret_error)
 {
     enum lw_status status = LW_STATUS_ALREADY;
-    init(client, path);
+    lw_spool_client_init(client, path);
     if (!is_made && !lw_spool_is_there(path)) {
         return lw_spool_fault_path(path, ENOENT, ret_error); /* nor is a lock made for it */
     }
     for (int turn = 0; turn < TURNS; turn++) {
         struct lw_spool_opening opening = { path, options, is_made, 0 };
-        init(client, path);
+        lw_spool_client_init(client, path);
         status = lw_spool_store_open(&opening, &client->store, ret_error);
         if (status != LW_STATUS_ALREADY) {
             return status;
@@ -261,4 +261,17 @@ lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_er
         return lw_error_set(ret_error, LW_STATUS_NO_MEMORY, "", "no memory for an answer");
     }
     return read_head(client, ret_error);
+}
+
+bool
+lw_spool_client_ask_to_yield(const char *path)
+{
+    struct lw_spool_client client;
+    if (lw_spool_client_connect(&client, path, 0, NULL) != LW_STATUS_OK) {
+        return false;
+    }
+    lw_spool_begin_request(&client.out, LW_SPOOL_YIELD);
+    enum lw_status status = lw_spool_client_ask(&client, YIELD_MS, NULL);
+    lw_spool_client_close(&client);
+    return status != LW_STATUS_UNAVAILABLE;
 }

@@ -25,9 +25,13 @@ struct lw_spool_client {
 enum lw_status lw_spool_client_open(struct lw_spool_client *client, const char *path,
                                     const struct lw_spool_options *options, bool is_made,
                                     struct lw_error *ret_error);
+/* Knows the path, and has no connection yet. */
+void lw_spool_client_init(struct lw_spool_client *client, const char *path);
 /* Only connects, to the owner that is there; 0: its id is not known. */
 enum lw_status lw_spool_client_connect(struct lw_spool_client *client, const char *path,
                                        long pid, struct lw_error *ret_error);
+/* Knows the path and nothing else. */
+void lw_spool_client_init(struct lw_spool_client *client, const char *path);
 /* The same again, when the owner has ended. */
 enum lw_status
 lw_spool_client_reconnect(struct lw_spool_client *client, struct lw_error *ret_error);
@@ -38,5 +42,10 @@ void lw_spool_client_close(struct lw_spool_client *client);
  */
 enum lw_status
 lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_error *ret_error);
+/*
+ * Asks the owner to leave the file to one who reads it; who reads it, too, does not. What comes of it
+ * the lock says. False: nobody could be asked.
+ */
+bool lw_spool_client_ask_to_yield(const char *path);
 
 #endif

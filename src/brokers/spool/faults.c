@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -137,6 +138,13 @@ lw_spool_fault_sqlite(const char *path, struct sqlite3 *db, const char *doing,
 enum lw_status
 lw_spool_fault_owned(const char *path, long pid, struct lw_error *ret_error)
 {
+    if (pid == (long)getpid()) {
+        (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
+                           "the spool \"%s\" is in use by this process, as another broker",
+                           path);
+        lw_error_help(ret_error, "name the file once, and use that broker in every pipeline");
+        return LW_STATUS_UNAVAILABLE;
+    }
     if (pid > 0) {
         (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
                            "the spool \"%s\" is in use by process %ld", path, pid);

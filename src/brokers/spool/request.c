@@ -44,8 +44,16 @@ lw_spool_read_request(struct lw_spool_reader *reader)
     uint32_t version = lw_spool_get_u32(reader);
     uint32_t kind = lw_spool_get_u32(reader);
     bool is_known = !reader->is_bad && version == LW_SPOOL_PROTOCOL &&
-                    kind >= LW_SPOOL_PUBLISH && kind <= LW_SPOOL_LOOK;
+                    kind >= LW_SPOOL_PUBLISH && kind <= LW_SPOOL_YIELD;
     return is_known ? (int)kind : 0;
+}
+
+void
+lw_spool_answer_yield(struct lw_text *out, bool is_reader)
+{
+    begin_answer(out, is_reader ? LW_STATUS_ALREADY : LW_STATUS_OK,
+                 is_reader ? "it is read here" : "");
+    lw_spool_end_frame(out);
 }
 
 void

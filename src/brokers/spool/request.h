@@ -17,7 +17,12 @@ enum {
     LW_SPOOL_REQUEST_ITEMS_MAX = 4096
 };
 
-enum lw_spool_request { LW_SPOOL_PUBLISH = 1, LW_SPOOL_TOPICS, LW_SPOOL_LOOK };
+enum lw_spool_request {
+    LW_SPOOL_PUBLISH = 1,
+    LW_SPOOL_TOPICS,
+    LW_SPOOL_LOOK,
+    LW_SPOOL_YIELD /* an owner that only publishes leaves the file to one who reads */
+};
 
 /* One publication on its way into the file. */
 struct lw_spool_item {
@@ -69,6 +74,8 @@ void lw_spool_answer_guests(struct lw_text *out, const struct lw_spool_guests *g
                             const char *why);
 void lw_spool_answer_topics(struct lw_spool_store *store, struct lw_spool_reader *reader,
                             struct lw_text *out);
+/* ALREADY: no, the owner reads it, too. */
+void lw_spool_answer_yield(struct lw_text *out, bool is_reader);
 /* False: nothing is there yet, and nothing was written. */
 bool lw_spool_answer_look(struct lw_spool_store *store, struct lw_spool_look *look,
                           bool is_last, struct lw_text *out);

@@ -38,7 +38,8 @@ static const char tables[] =
 
 /* What was out when the process died was delivered once more than is written. */
 static const char recovery[] =
-    "UPDATE unsettled SET due_ms = 0, redeliveries = redeliveries + 1 WHERE due_ms IS NULL;"
+    "UPDATE unsettled SET due_ms = 0, redeliveries = redeliveries + 1 WHERE position_id IN"
+    " (SELECT id FROM position) AND due_ms IS NULL;"
     "INSERT OR IGNORE INTO unsettled (position_id, offset, redeliveries, due_ms)"
     " SELECT p.id, m.id - (p.partition_id << 44), 1, 0 FROM position p JOIN message m"
     " ON m.id >= (p.partition_id << 44) + p.next AND m.id < (p.partition_id << 44) + p.given"

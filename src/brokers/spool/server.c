@@ -20,11 +20,12 @@ enum { READ_BYTES = 65536, PATIENCE_MAX_MS = 60000, ACCEPT_AGAIN_MS = 100 };
 
 enum guest_state {
     GUEST_FREE,
-    GUEST_IDLE,    /* a request may come; next: WRITING, ASKING, LOOKING, SENDING, FREE */
-    GUEST_WRITING, /* publications that the next commit has; next: SENDING */
-    GUEST_ASKING,  /* about topics; next: SENDING */
-    GUEST_LOOKING, /* waits for messages to look at; next: SENDING, FREE */
-    GUEST_SENDING  /* next: IDLE, FREE */
+    GUEST_IDLE,     /* a request may come; next: WRITING, ASKING, LOOKING, YIELDING, FREE */
+    GUEST_WRITING,  /* publications that the next commit has; next: SENDING */
+    GUEST_ASKING,   /* about topics; next: SENDING */
+    GUEST_YIELDING, /* wants the file; next: SENDING */
+    GUEST_LOOKING,  /* waits for messages to look at; next: SENDING, FREE */
+    GUEST_SENDING   /* next: IDLE, FREE */
 };
 
 struct guest {
@@ -43,12 +44,14 @@ struct guest {
 struct lw_spool_server {
     int fd;
     char *path;
+    bool is_reader;
+    bool has_yielded;
     uint64_t accept_at; /* no descriptor was left: not before; 0: at once */
     struct guest guests[LW_SPOOL_GUESTS_MAX];
 };
 
 struct lw_spool_server *
-lw_spool_server_create(const char *path)
+lw_spool_server_create(const char *path, bool is_reader)
 {
     struct lw_spool_server *server = lw_alloc(sizeof *server);
     char *copy = lw_copy_text(path);
@@ -60,6 +63,7 @@ lw_spool_server_create(const char *path)
     }
     server->fd = fd;
     server->path = copy;
+    server->is_reader = is_reader;
     return server;
 }
 
@@ -195,6 +199,9 @@ take_request(struct guest *guest, struct lw_list *batches, uint64_t now)
         return true;
     case LW_SPOOL_LOOK:
         return start_looking(guest, now);
+    case LW_SPOOL_YIELD:
+        guest->state = GUEST_YIELDING;
+        return true;
     default:
         return false;
     }
@@ -280,7 +287,8 @@ send_answer(struct guest *guest)
 }
 
 static void
-answer(struct guest *guest, struct lw_spool_store *store, const char *why, uint64_t now)
+answer(struct lw_spool_server *server, struct guest *guest, struct lw_spool_store *store,
+       const char *why, uint64_t now)
 {
     bool is_answered = true;
     if (guest->state == GUEST_WRITING) {
@@ -288,6 +296,9 @@ answer(struct guest *guest, struct lw_spool_store *store, const char *why, uint6
         lw_spool_answer_guests(&guest->out, &guest->guests, why);
     } else if (guest->state == GUEST_ASKING) {
         lw_spool_answer_topics(store, &guest->reader, &guest->out);
+    } else if (guest->state == GUEST_YIELDING) {
+        lw_spool_answer_yield(&guest->out, server->is_reader);
+        server->has_yielded = !server->is_reader;
     } else if (guest->state == GUEST_LOOKING) {
         is_answered = lw_spool_answer_look(store, &guest->look, guest->due <= now, &guest->out);
     } else {
@@ -304,10 +315,16 @@ lw_spool_server_answer(struct lw_spool_server *server, struct lw_spool_store *st
 {
     for (size_t i = 0; server && i < LW_SPOOL_GUESTS_MAX; i++) {
         struct guest *guest = &server->guests[i];
-        answer(guest, store, why, now);
+        answer(server, guest, store, why, now);
         bool is_lost = guest->out.is_failed;
         if (guest->state == GUEST_SENDING && (is_lost || !send_answer(guest))) {
             leave(guest);
         }
     }
+}
+
+bool
+lw_spool_server_has_yielded(const struct lw_spool_server *server)
+{
+    return server && server->has_yielded;
 }

@@ -15,8 +15,8 @@ enum { LW_SPOOL_GUESTS_MAX = 64 };
 
 struct lw_spool_server;
 
-/* NULL: nobody can connect, which the owner survives. */
-struct lw_spool_server *lw_spool_server_create(const char *path);
+/* NULL: nobody can connect, which the owner survives. Only a reader keeps the file for itself. */
+struct lw_spool_server *lw_spool_server_create(const char *path, bool is_reader);
 void lw_spool_server_destroy(struct lw_spool_server *server); /* NULL is fine */
 /* Fills at most LW_SPOOL_GUESTS_MAX + 1 entries, and returns how many. */
 size_t lw_spool_server_poll(struct lw_spool_server *server, struct pollfd *out);
@@ -26,6 +26,8 @@ lw_spool_server_read(struct lw_spool_server *server, struct lw_list *ret_batches
 /* After the commit: answers. `why`: what was wrong with the last write. */
 void lw_spool_server_answer(struct lw_spool_server *server, struct lw_spool_store *store,
                             const char *why, uint64_t now);
+/* Somebody was told that the file will be left to him. */
+bool lw_spool_server_has_yielded(const struct lw_spool_server *server);
 /* When somebody's patience ends, in ns; UINT64_MAX: nobody waits. */
 uint64_t lw_spool_server_due(const struct lw_spool_server *server);
 

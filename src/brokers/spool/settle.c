@@ -232,6 +232,7 @@ apply_position(struct lw_spool_store *store, struct lw_spool_position *position)
     while (lw_list_pop(&position->taken) != NULL) {
         continue;
     }
+    position->least = -1;
     position->taken_due_ms = -1; /* the rows themselves say now that they are out */
     position->taken_offset = -1;
 }
@@ -254,8 +255,9 @@ leave_partition(struct lw_spool_store *store, struct lw_spool_partition *partiti
     for (struct lw_list *node = head->next; node != head; node = node->next) {
         struct lw_spool_position *position = LW_CONTAINER(node, struct lw_spool_position, link);
         int64_t numbers[] = { position->id, position->next, position->next };
-        if (position->given > position->next &&
-            !lw_spool_run(store, LW_SPOOL_SET_POSITION, numbers, 3)) {
+        if (!lw_spool_run(store, LW_SPOOL_FREE_TAKEN, &position->id, 1) ||
+            (position->given > position->next &&
+             !lw_spool_run(store, LW_SPOOL_SET_POSITION, numbers, 3))) {
             return false;
         }
     }
@@ -271,5 +273,5 @@ lw_spool_settle_leave(struct lw_spool_store *store)
             return false;
         }
     }
-    return lw_spool_run(store, LW_SPOOL_FREE_TAKEN, NULL, 0);
+    return true;
 }

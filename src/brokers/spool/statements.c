@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every statement that runs while the spool works, prepared once, with the few calls through which
- * all others run them. Numbers are bound by position; blobs by the caller. No statement scans: each
- * is a range or a point of a primary key or of the one index. One thread at a time.
+ * all others run them. Numbers are bound by position; blobs by the caller. No statement scans or
+ * sorts: each is a range or a point of a primary key or of the one index, and a test asks SQLite
+ * whether it is. One thread at a time.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -54,7 +55,8 @@ static const char *const texts[LW_SPOOL_STATEMENTS] = {
                        "ORDER BY id LIMIT ?3",
     [LW_SPOOL_COUNT_WAITING] = "SELECT count(*) FROM unsettled WHERE position_id = ?1 AND "
                                "due_ms IS NOT NULL",
-    [LW_SPOOL_FREE_TAKEN] = "UPDATE unsettled SET due_ms = 0 WHERE due_ms IS NULL",
+    [LW_SPOOL_FREE_TAKEN] = "UPDATE unsettled SET due_ms = 0 WHERE position_id = ?1 AND due_ms "
+                            "IS NULL",
     [LW_SPOOL_PAGES] = "PRAGMA page_count",
     [LW_SPOOL_FREE_PAGES] = "PRAGMA freelist_count",
 };

@@ -165,6 +165,7 @@ create_position(struct lw_spool_partition *partition, int64_t id, int64_t next)
         position->taken_due_ms = -1;
         position->taken_offset = -1;
         position->due_ms = LW_SPOOL_NEVER_MS;
+        position->least = -1;
         lw_list_init(&position->dirty);
         lw_list_init(&position->fresh);
         lw_list_init(&position->judged);

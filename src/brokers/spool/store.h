@@ -119,6 +119,7 @@ struct lw_spool_position {
     int64_t taken_due_ms; /* rows up to this pair were taken, since the last write */
     int64_t taken_offset;
     int64_t due_ms;   /* of the first row behind that pair; NEVER: none */
+    int64_t least;    /* everything below is settled; -1: to be looked up */
     uint64_t waiting; /* rows behind that pair */
     struct lw_list fresh;
     struct lw_list judged;
@@ -144,6 +145,7 @@ struct lw_spool_store {
     int64_t pages_max;       /* of publications; 0: as many as the disk has */
     bool is_in_transaction;
     bool has_retention; /* something is to be deleted by its age or size */
+    bool keeps_settled; /* whoever reads the file deletes that, as his `keep` says */
 };
 
 /* -- Life (schema.c, store.c) ------------------------------------------------------------------ */

@@ -12,26 +12,38 @@
 
 enum { STEP_ROWS = 1024 };
 
+/* Looked up once after a write of the position: groups that nobody reads cost nothing. */
+static bool
+find_least(struct lw_spool_store *store, struct lw_spool_position *position)
+{
+    int64_t least = position->next;
+    if (position->least >= 0) {
+        return true;
+    }
+    if (!lw_spool_ask(store, LW_SPOOL_LEAST_UNSETTLED, &position->id, 1, &least)) {
+        return false;
+    }
+    position->least = least < position->next ? least : position->next;
+    return true;
+}
+
 /* Everything below is settled by every group; 0 without a group. */
 static bool
-find_floor(struct lw_spool_store *store, const struct lw_spool_partition *partition,
+find_floor(struct lw_spool_store *store, struct lw_spool_partition *partition,
            int64_t *ret_floor)
 {
     int64_t floor = partition->stored;
-    const struct lw_list *head = &partition->positions;
+    struct lw_list *head = &partition->positions;
     if (lw_list_is_empty(head)) {
         *ret_floor = 0;
         return true;
     }
-    for (const struct lw_list *node = head->next; node != head; node = node->next) {
-        const struct lw_spool_position *position = LW_CONTAINER_CONST(
-            node, struct lw_spool_position, link);
-        int64_t least = position->next;
-        if (!lw_spool_ask(store, LW_SPOOL_LEAST_UNSETTLED, &position->id, 1, &least)) {
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        struct lw_spool_position *position = LW_CONTAINER(node, struct lw_spool_position, link);
+        if (!find_least(store, position)) {
             return false;
         }
-        least = least < position->next ? least : position->next;
-        floor = least < floor ? least : floor;
+        floor = position->least < floor ? position->least : floor;
     }
     *ret_floor = floor;
     return true;
@@ -80,6 +92,7 @@ forget_rows(struct lw_spool_store *store, struct lw_spool_partition *partition, 
             return false;
         }
         uint64_t count = (uint64_t)sqlite3_changes64(store->db);
+        position->least = -1;
         position->waiting -= count < position->waiting ? count : position->waiting;
     }
     return true;
@@ -112,6 +125,9 @@ trim_settled(struct lw_spool_store *store, struct lw_spool_partition *partition,
 {
     int64_t floor = 0;
     int64_t keep_ms = store->options.keep_ms;
+    if (store->keeps_settled) {
+        return true;
+    }
     if (!find_floor(store, partition, &floor)) {
         return false;
     }
@@ -171,11 +187,22 @@ lw_spool_wear_one(struct lw_spool_store *store, struct lw_spool_partition *parti
     }
 }
 
+static void
+forget_leasts(struct lw_spool_partition *partition)
+{
+    struct lw_list *head = &partition->positions;
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        LW_CONTAINER(node, struct lw_spool_position, link)->least = -1;
+    }
+}
+
+/* What was looked up may have been that of a transaction that failed. */
 void
 lw_spool_wear(struct lw_spool_store *store)
 {
     struct lw_spool_partition *partition = lw_spool_next_partition(store, NULL);
     for (; partition; partition = lw_spool_next_partition(store, partition)) {
+        forget_leasts(partition);
         lw_spool_wear_one(store, partition);
     }
 }

@@ -514,7 +514,7 @@ sleep_until(struct lw_spool_worker *worker, uint64_t due)
 
 /* -- The end ------------------------------------------------------------------------------------- */
 
-/* What is judged is written, or will be delivered again; then the file is closed. */
+/* What is judged is written, or will be delivered again; then the file is closed, or left. */
 static void
 leave(struct lw_spool_worker *worker)
 {
@@ -538,7 +538,7 @@ leave(struct lw_spool_worker *worker)
 static void
 work_on_file(struct lw_spool_worker *worker)
 {
-    while (!worker->close) {
+    while (!worker->close && !lw_spool_server_has_yielded(worker->server)) {
         sleep_until(worker, next_due(worker));
         take(worker);
         lw_spool_server_read(worker->server, &worker->batches, worker->now);
@@ -564,6 +564,7 @@ own_for_a_moment(struct lw_spool_worker *worker, struct lw_spool_batch *batch,
         return status;
     }
     worker->store->has_retention = false; /* whoever reads it looks after that */
+    worker->store->keeps_settled = true;
     lw_list_push(&worker->batches, &batch->link);
     refresh(worker);
     write_turn(worker);
@@ -623,8 +624,9 @@ work(void *user)
     refresh(worker);
     if (worker->store) {
         work_on_file(worker);
-    } else {
-        work_remotely(worker);
+    }
+    if (!worker->close) {
+        work_remotely(worker); /* from the start, or the file was left to a reader */
     }
     give_back(worker, worker->close);
     return NULL;
@@ -665,7 +667,7 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     worker->store = options->store;
     worker->path = options->path;
     worker->file_options = options->file_options;
-    worker->client.fd = -1;
+    lw_spool_client_init(&worker->client, options->path);
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     worker->lazy_at = LW_NEVER;
     worker->trim_at = options->store && lw_spool_has_worn(options->store) ? 0 : LW_NEVER;
@@ -679,9 +681,9 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
 
 /* An owner whom nobody can reach works all the same. */
 static void
-serve(struct lw_spool_worker *worker, const char *path)
+serve(struct lw_spool_worker *worker, const char *path, bool is_reader)
 {
-    worker->server = lw_spool_server_create(path);
+    worker->server = lw_spool_server_create(path, is_reader);
     if (!worker->server) {
         lw_host_log(worker->host, LW_LOG_WARN, "spool.no_socket",
                     "no other process can reach this spool", "path=%s error=%s", path,
@@ -703,10 +705,10 @@ lw_spool_worker_create(const struct lw_spool_worker_options *options,
     if (!options->store) {
         status = lw_spool_client_connect(&worker->client, options->path, options->owner_pid,
                                          ret_error);
-        worker->client.ends_at = &worker->ends_at;
     } else if (options->is_serving) {
-        serve(worker, options->path);
+        serve(worker, options->path, options->is_reader);
     }
+    worker->client.ends_at = &worker->ends_at;
     if (status == LW_STATUS_OK && (worker->wake_fd < 0 || !start_thread(worker))) {
         status = lw_error_set(ret_error, LW_STATUS_SYSTEM, "E0523",
                               "no thread or descriptor for the spool \"%s\"", options->path);

@@ -82,6 +82,7 @@ struct lw_spool_worker_options {
     const struct lw_spool_options *file_options;
     long owner_pid;
     bool is_serving; /* others may come through the socket */
+    bool is_reader;  /* else it leaves the file to one who is */
     void (*on_notice)(struct lw_letter *letter);
     void *user; /* of notices */
 };

@@ -27,12 +27,12 @@ fill(struct spool *spool, const struct lw_property *property, int count, size_t 
     spool_close(spool, client);
 }
 
-/* Opens with a property, lets the worker look, ends. */
+/* Opens with a property as a reader, lets the worker look, ends. */
 static void
 look(struct spool *spool, const char *name, const char *value)
 {
     const struct lw_property property = { name, value };
-    struct client *client = spool_open_with(spool, NULL, &property, 1);
+    struct client *client = spool_open_with(spool, "others", &property, 1);
     spool_pump(spool, 100);
     spool_close(spool, client);
 }
