@@ -69,16 +69,22 @@ processes_in(const struct world *world)
 }
 
 static bool
-has_pid(struct world *world)
+have_pids(struct world *world)
 {
-    return processes_in(world)->workers[0].pid > 1;
+    const struct lw_processes *processes = processes_in(world);
+    for (uint32_t i = 0; i < processes->worker_count; i++) {
+        if (processes->workers[i].pid <= 1) {
+            return false;
+        }
+    }
+    return true;
 }
 
 pid_t
-processes_pid(struct world *world)
+processes_pid(struct world *world, uint32_t which)
 {
-    world_wait(world, has_pid);
-    return processes_in(world)->workers[0].pid;
+    world_wait(world, have_pids);
+    return processes_in(world)->workers[which].pid;
 }
 
 static bool

@@ -19,8 +19,8 @@ struct lw_processes_figures processes_figures(const struct world *world);
 void processes_signal_zygote(const struct world *world, int signal);
 /* Kills the zygote, and waits until the engine has noticed it. */
 void processes_kill_zygote(struct world *world);
-/* The process of the first worker; waits until it is known. */
-pid_t processes_pid(struct world *world);
+/* The process of that worker; waits until it is known, which may be after its first answers. */
+pid_t processes_pid(struct world *world, uint32_t which);
 /* Kills one of its processes, if that one is running now. */
 void processes_kill_any(const struct world *world, uint32_t which);
 /* For world_wait: a handler of `naughty` has begun what it waits in. */

@@ -130,7 +130,7 @@ a_kill_from_outside_charges_nobody(void **state)
     struct world *world = open_world(1, 2);
     struct lw_delivery *slow = world_run(world, once.command);
     world_wait(world, processes_have_begun);
-    assert_int_equal(kill(processes_pid(world), SIGKILL), 0);
+    assert_int_equal(kill(processes_pid(world, 0), SIGKILL), 0);
     world_wait_results(world, 1);
     assert_int_equal(slow->verdict, LW_OK);
     assert_int_equal(slow->attempt, 1);
@@ -541,6 +541,7 @@ a_zygote_that_was_stopped_holds_up_neither_a_message_nor_the_end(void **state)
     struct world *world = open_world(1, 1);
     world_run(world, "ok");
     world_wait_results(world, 1);
+    (void)processes_pid(world, 0); /* it has said all that it has to say of its beginning */
     processes_signal_zygote(world, SIGSTOP);
     struct lw_delivery *gone = world_run(world, "exit 3");
     world_wait(world, processes_first_is_over);

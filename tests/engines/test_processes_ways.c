@@ -287,7 +287,7 @@ a_pinned_key_meets_the_same_worker_after_a_crash(void **state)
     world_run(world, once.command);
     world_run(world, "worker");
     world_wait(world, processes_have_begun);
-    processes_kill_any(world, (uint32_t)number_of(before));
+    assert_int_equal(kill(processes_pid(world, (uint32_t)number_of(before)), SIGKILL), 0);
     world_run(world, "worker");
     world_wait_results(world, 4);
     assert_int_equal(number_of(&world->deliveries[2]), number_of(before));
