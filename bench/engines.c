@@ -5,8 +5,9 @@
  * measured apart and taken off), and how much of the possible others reach with a handler that
  * blocks or computes. What is possible is measured, too: the same calls on as many threads without
  * an engine, right before and after, so that a machine that sleeps longer than asked, or whose
- * processors share a core, does not count against the engine. Medians of rounds. Words after the
- * program's name choose groups: loop, threads, processes, programs.
+ * processors share a core, does not count against the engine. Medians of interleaved pairs, judged
+ * by their upper quartile. Words after the program's name choose groups: loop, threads, processes,
+ * programs.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +23,9 @@
 #include "engines/programs/engine.h"
 #include "engines/threads.h"
 
-enum { BATCH = 64, ROUNDS = 5, THREADS_MAX = 100 };
+enum { BATCH = 64, PAIRS = 9, THREADS_MAX = 100 };
+/* Sizes of payloads whose difference shows how often one is copied; both fit a ring's share. */
+enum { COPIED_LESS = 4096, COPIED_MORE = 16384, COPIED_MESSAGES = 3000 };
 
 /* 66 bytes, as the peers' benches send. */
 static const char payload[] =
@@ -168,34 +171,28 @@ run_threads(const struct work *work)
 
 /* -- Figures ----------------------------------------------------------------------------------- */
 
-static int
-compare(const void *a, const void *b)
+/*
+ * How much of what bare threads reach with the same calls, measured right before and after; and in
+ * how many of the pairs those two agree within a tenth, as they do on a machine that is quiet.
+ */
+static void
+print_share(struct lw_figures *figures, const char *name, const struct work *work,
+            double (*run)(const struct work *work), const char *unit, double goal)
 {
-    const double *left = a;
-    const double *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
-static double
-median(double values[ROUNDS])
-{
-    qsort(values, ROUNDS, sizeof values[0], compare);
-    return values[ROUNDS / 2];
-}
-
-/* How much of what bare threads reach with the same calls, measured right before and after. */
-static double
-share_of(const struct work *work, double (*run)(const struct work *work))
-{
-    double shares[ROUNDS];
+    double shares[PAIRS];
+    char title[64];
+    uint32_t quiet = 0;
     double before = run_without_engine(work);
-    for (size_t i = 0; i < ROUNDS; i++) {
+    for (size_t i = 0; i < PAIRS; i++) {
         double with = run(work);
         double after = run_without_engine(work);
         shares[i] = (before + after) / 2 / with;
+        quiet += after < before * 1.1 && before < after * 1.1;
         before = after;
     }
-    return median(shares);
+    (void)snprintf(title, sizeof title, "%s_quiet_pairs", name);
+    lw_figures_note(title, quiet, "of 9");
+    lw_figures_quartiles(figures, name, lw_figures_sort(shares, PAIRS), unit, goal);
 }
 
 static void
@@ -203,10 +200,8 @@ measure_threads(struct lw_figures *figures)
 {
     const struct work sleeping = { .name = "nap", .workers = 100, .messages = 20000 };
     const struct work computing = { .name = "cpu", .workers = 2, .messages = 8000 };
-    lw_figures_print(figures, "threads_100_share", share_of(&sleeping, run_threads), "of 100/T",
-                     0.97, 0.93, false);
-    lw_figures_print(figures, "threads_2_cpu_share", share_of(&computing, run_threads),
-                     "of 2/t_h", 0.97, 0.93, false);
+    print_share(figures, "threads_100_share", &sleeping, run_threads, "of 100/T", 0.97);
+    print_share(figures, "threads_2_cpu_share", &computing, run_threads, "of 2/t_h", 0.97);
 }
 
 /* -- processes --------------------------------------------------------------------------------- */
@@ -223,31 +218,103 @@ run_processes(const struct work *work)
 }
 
 /* A handler that does nothing, on one worker: with us that is two processors. */
+static struct lw_processes_run
+flow_of(uint64_t messages, size_t bytes)
+{
+    static char large[COPIED_MORE];
+    bool is_large = bytes > sizeof payload - 1;
+    return (struct lw_processes_run){ .symbol = "noop",
+                                      .workers = 1,
+                                      .window = is_large ? 8 : 512,
+                                      .messages = messages,
+                                      .value = { is_large ? large : payload, bytes } };
+}
+
+/* By its name on the command line; false: there is none of that name. */
+static bool
+run_flow(const char *name, uint64_t messages)
+{
+    static char from[COPIED_MORE];
+    static char to[COPIED_MORE];
+    size_t bytes = strstr(name, "_more")   ? COPIED_MORE
+                   : strstr(name, "_less") ? COPIED_LESS
+                                           : 66;
+    if (strncmp(name, "copy", 4) == 0) {
+        for (uint64_t i = 0; i < messages; i++) {
+            __asm__ volatile("" : "+r"(bytes) : : "memory"); /* one call of memcpy for each */
+            memcpy(to, from, bytes);
+        }
+        return true;
+    }
+    if (strncmp(name, "flow", 4) == 0) {
+        const struct lw_processes_run run = flow_of(messages, bytes);
+        (void)lw_processes_bench(&run);
+        return true;
+    }
+    return false;
+}
+
+/* What the bytes between COPIED_LESS and COPIED_MORE take; negative when it was not measured. */
+static double
+instructions_for_bytes(const char *argv0, const char *name)
+{
+    double sums[2];
+    for (size_t i = 0; i < 2; i++) {
+        char title[32];
+        double own = 0;
+        double children = 0;
+        (void)snprintf(title, sizeof title, "%s_%s", name, i == 0 ? "less" : "more");
+        if (!lw_figures_instructions_apart(argv0, title, COPIED_MESSAGES, &own, &children)) {
+            return -1;
+        }
+        sums[i] = own + children;
+    }
+    return sums[1] - sums[0];
+}
+
+/*
+ * Of the service and of the worker; and how often a payload is copied by both together, beside which
+ * the worker looks for more of them while a large one is written.
+ */
+static void
+measure_flow_instructions(struct lw_figures *figures, const char *argv0)
+{
+    double own = -1;
+    double worker = -1;
+    (void)lw_figures_instructions_apart(argv0, "flow", 100000, &own, &worker);
+    lw_figures_print(figures, "processes_instructions", own, "instr/msg", 550, 800, true);
+    lw_figures_print(figures, "processes_worker_instructions", worker, "instr/msg", 350, 600,
+                     true);
+    double once = instructions_for_bytes(argv0, "copy");
+    double all = instructions_for_bytes(argv0, "flow");
+    lw_figures_print(figures, "processes_copies", once > 0 && all > 0 ? all / once : -1, "/msg",
+                     1.05, 1.2, true);
+}
+
 static void
 measure_flow(struct lw_figures *figures)
 {
-    const struct lw_processes_run run = { .symbol = "noop",
-                                          .workers = 1,
-                                          .window = 512,
-                                          .messages = 2000000,
-                                          .value = value_of_bench() };
-    double rates[ROUNDS];
-    double bare[ROUNDS];
+    const struct lw_processes_run run = flow_of(2000000, sizeof payload - 1);
+    double rates[PAIRS];
+    double bare[PAIRS];
+    double shares[PAIRS];
     double wakes = 0;
     double allocations = 0;
-    for (size_t i = 0; i < ROUNDS; i++) {
+    for (size_t i = 0; i < PAIRS; i++) {
         struct lw_processes_result result = lw_processes_bench(&run);
         double messages = (double)run.messages;
         double woken = (double)(result.figures.worker_wakes + result.figures.owner_wakes);
-        rates[i] = messages / result.seconds;
-        bare[i] = messages / lw_processes_bare(run.messages, run.value.size);
+        rates[i] = messages / result.seconds / 1e6;
+        bare[i] = messages / lw_processes_bare(run.messages, run.value.size) / 1e6;
+        shares[i] = rates[i] / bare[i];
         wakes = woken / messages > wakes ? woken / messages : wakes;
-        allocations += (double)result.allocations / messages / ROUNDS;
+        allocations += (double)result.allocations / messages / PAIRS;
     }
-    double rate = median(rates);
-    lw_figures_print(figures, "processes_noop_rate", rate / 1e6, "M msg/s", 1.2, 1.0, false);
-    lw_figures_note("processes_bare_rings", median(bare) / 1e6, "M msg/s");
-    lw_figures_note("processes_share_of_bare", rate / median(bare), "of bare rings");
+    lw_figures_quartiles(figures, "processes_noop_rate", lw_figures_sort(rates, PAIRS),
+                         "M msg/s", 1.2);
+    lw_figures_note("processes_bare_rings", lw_figures_sort(bare, PAIRS).median, "M msg/s");
+    lw_figures_note("processes_share_of_bare", lw_figures_sort(shares, PAIRS).median,
+                    "of bare rings");
     lw_figures_print(figures, "processes_wakes", wakes, "/msg", 1.0 / 32, 1.0 / 32, true);
     lw_figures_print(figures, "processes_allocations", allocations, "/msg", 0, 0.0001, true);
 }
@@ -258,10 +325,8 @@ measure_processes(struct lw_figures *figures)
     const struct work sleeping = { .name = "nap", .workers = 8, .messages = 4000 };
     const struct work computing = { .name = "cpu", .workers = 2, .messages = 8000 };
     measure_flow(figures);
-    lw_figures_print(figures, "processes_8_sleep_share", share_of(&sleeping, run_processes),
-                     "of 8/T", 0.95, 0.93, false);
-    lw_figures_print(figures, "processes_2_cpu_share", share_of(&computing, run_processes),
-                     "of 2/t_h", 0.93, 0.9, false);
+    print_share(figures, "processes_8_sleep_share", &sleeping, run_processes, "of 8/T", 0.95);
+    print_share(figures, "processes_2_cpu_share", &computing, run_processes, "of 2/t_h", 0.93);
 }
 
 /* -- programs ---------------------------------------------------------------------------------- */
@@ -299,16 +364,16 @@ measure_protocols(const char *name, size_t bytes, uint64_t messages)
 {
     static char large[65536];
     char title[64];
-    double lines[ROUNDS];
-    double frames[ROUNDS];
-    double ratios[ROUNDS];
+    double lines[PAIRS];
+    double frames[PAIRS];
+    double ratios[PAIRS];
     memset(large, 'x', sizeof large);
     struct work work = { .name = "noop",
                          .workers = 1,
                          .window = 8,
                          .messages = messages,
                          .value = { large, bytes } };
-    for (size_t i = 0; i < ROUNDS; i++) {
+    for (size_t i = 0; i < PAIRS; i++) {
         work.protocol = LW_PROTOCOL_LINES;
         lines[i] = (double)messages / run_programs(&work);
         work.protocol = LW_PROTOCOL_FRAMES;
@@ -316,11 +381,11 @@ measure_protocols(const char *name, size_t bytes, uint64_t messages)
         ratios[i] = frames[i] / lines[i];
     }
     (void)snprintf(title, sizeof title, "lines_python_%s", name);
-    lw_figures_note(title, median(lines), "msg/s");
+    lw_figures_note(title, lw_figures_sort(lines, PAIRS).median, "msg/s");
     (void)snprintf(title, sizeof title, "frames_python_%s", name);
-    lw_figures_note(title, median(frames), "msg/s");
+    lw_figures_note(title, lw_figures_sort(frames, PAIRS).median, "msg/s");
     (void)snprintf(title, sizeof title, "frames_to_lines_%s", name);
-    lw_figures_note(title, median(ratios), "times");
+    lw_figures_note(title, lw_figures_sort(ratios, PAIRS).median, "times");
 }
 
 static void
@@ -331,8 +396,7 @@ measure_programs(struct lw_figures *figures)
     };
     measure_protocols("66B", 66, 40000);
     measure_protocols("64KiB", 65536, 8000);
-    lw_figures_print(figures, "lines_python_8_share", share_of(&sleeping, run_programs),
-                     "of 8/T", 0.95, 0.9, false);
+    print_share(figures, "lines_python_8_share", &sleeping, run_programs, "of 8/T", 0.95);
 }
 
 static void
@@ -362,12 +426,18 @@ main(int argc, char **argv)
 {
     struct lw_figures figures;
     if (argc == 4 && strcmp(argv[1], "--run") == 0) {
+        if (run_flow(argv[2], strtoull(argv[3], NULL, 10))) {
+            return 0;
+        }
         run_loop(strtoull(argv[3], NULL, 10), strcmp(argv[2], "loop") == 0);
         return 0;
     }
     lw_figures_init(&figures, argc, argv);
     if (figures.is_instructions_only || is_wanted(argc, argv, "loop")) {
         measure_loop(&figures, argv[0]);
+    }
+    if (figures.is_instructions_only || is_wanted(argc, argv, "processes")) {
+        measure_flow_instructions(&figures, argv[0]);
     }
     if (is_wanted(argc, argv, "threads")) {
         measure_threads(&figures);

@@ -47,81 +47,147 @@ lw_figures_note(const char *name, double value, const char *unit)
     fflush(stdout);
 }
 
+static int
+by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+struct lw_quartiles
+lw_figures_sort(double *values, size_t count)
+{
+    if (count == 0) {
+        return (struct lw_quartiles){ -1, -1 };
+    }
+    qsort(values, count, sizeof values[0], by_value);
+    return (struct lw_quartiles){ values[count / 2], values[count * 3 / 4] };
+}
+
+void
+lw_figures_quartiles(struct lw_figures *figures, const char *name,
+                     struct lw_quartiles quartiles, const char *unit, double goal)
+{
+    bool is_goal = quartiles.median >= goal;
+    bool is_close = quartiles.upper >= goal;
+    char title[64];
+    snprintf(title, sizeof title, "%s_upper_quartile", name);
+    lw_figures_note(title, quartiles.upper, unit);
+    printf("%-44s %12.3f %-14s >=%.6g %s\n", name, quartiles.median, unit, goal,
+           is_goal    ? "ok"
+           : is_close ? "indistinguishable"
+                      : "missed");
+    fflush(stdout);
+    figures->missed += !is_goal && !is_close;
+}
+
 int
 lw_figures_exit(const struct lw_figures *figures)
 {
     return figures->is_check && figures->missed > 0 ? 1 : 0;
 }
 
-/* Reads the `totals:` or `summary:` line of one callgrind file. */
-static double
-read_total(const char *path)
+/* What one callgrind file says. */
+struct counted {
+    double total;
+    bool is_first_thread;
+    bool is_child; /* its program is another one */
+};
+
+/* Its `cmd:` and its `totals:` or `summary:` line. */
+static struct counted
+read_counted(const char *path, const char *argv0)
 {
     FILE *file = fopen(path, "r");
-    char line[512];
-    double total = 0;
+    const char *dash = strrchr(path, '-');
+    struct counted counted = { .is_first_thread = dash && strcmp(dash, "-01") == 0 };
+    char line[1024];
     while (file && fgets(line, sizeof(line), file)) {
         if (strncmp(line, "totals: ", 8) == 0 || strncmp(line, "summary: ", 9) == 0) {
-            total = strtod(strchr(line, ' ') + 1, NULL);
+            counted.total = strtod(strchr(line, ' ') + 1, NULL);
+        } else if (strncmp(line, "cmd: ", 5) == 0) {
+            counted.is_child = !strstr(line, argv0);
         }
     }
     if (file) {
         fclose(file);
     }
-    return total;
+    return counted;
 }
 
+/* Instructions of one run: of its first thread, of all its threads, of the processes it started. */
+struct counts {
+    double first;
+    double own;
+    double children;
+};
+
 /* Thread files end in -01, -02 …; the plain one is empty then. */
-static double
-sum_files(const char *directory, bool first_thread_only)
+static bool
+sum_files(const char *directory, const char *argv0, struct counts *ret_counts)
 {
     char pattern[256];
     glob_t found;
-    double sum = 0;
     snprintf(pattern, sizeof(pattern), "%s/out*", directory);
     if (glob(pattern, 0, NULL, &found) != 0) {
-        return -1;
+        return false;
     }
+    *ret_counts = (struct counts){ 0 };
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *path = found.gl_pathv[i];
-        const char *dash = strrchr(path, '-');
-        bool is_first = dash && strcmp(dash, "-01") == 0;
-        if (!first_thread_only || is_first) {
-            sum += read_total(path);
-        }
-        unlink(path);
+        struct counted counted = read_counted(found.gl_pathv[i], argv0);
+        ret_counts->children += counted.is_child ? counted.total : 0;
+        ret_counts->own += counted.is_child ? 0 : counted.total;
+        ret_counts->first += counted.is_child || !counted.is_first_thread ? 0 : counted.total;
+        unlink(found.gl_pathv[i]);
     }
     globfree(&found);
-    return sum;
+    return ret_counts->own > 0;
 }
 
-static double
-count(const char *argv0, const char *name, uint64_t n, bool first_thread_only)
+static bool
+count(const char *argv0, const char *name, uint64_t n, bool with_children,
+      struct counts *ret_counts)
 {
     char directory[] = "/tmp/laneway-bench-XXXXXX";
     char command[1024];
     if (!mkdtemp(directory)) {
-        return -1;
+        return false;
     }
     snprintf(command, sizeof(command),
-             "valgrind -q --tool=callgrind --separate-threads=yes "
-             "--callgrind-out-file=%s/out %s --run %s %llu >/dev/null 2>%s/err",
-             directory, argv0, name, (unsigned long long)n, directory);
-    int code = system(command);
-    double sum = code == 0 ? sum_files(directory, first_thread_only) : -1;
+             "valgrind -q --tool=callgrind --separate-threads=yes --trace-children=%s "
+             "--callgrind-out-file=%s/out.%%p %s --run %s %llu >/dev/null 2>%s/err",
+             with_children ? "yes" : "no", directory, argv0, name, (unsigned long long)n,
+             directory);
+    bool is_ok = system(command) == 0 && sum_files(directory, argv0, ret_counts);
     snprintf(command, sizeof(command), "rm -rf %s", directory);
-    code = system(command);
+    int code = system(command);
     (void)code;
-    return sum;
+    return is_ok;
 }
 
 double
 lw_figures_instructions(const char *argv0, const char *name, uint64_t n, bool first_thread_only)
 {
-    double once = count(argv0, name, n, first_thread_only);
-    double thrice = count(argv0, name, 3 * n, first_thread_only);
-    if (once <= 0 || thrice <= 0) {
+    struct counts once;
+    struct counts thrice;
+    if (!count(argv0, name, n, false, &once) || !count(argv0, name, 3 * n, false, &thrice)) {
         return -1;
     }
-    return (thrice - once) / (double)(2 * n);
+    double difference = first_thread_only ? thrice.first - once.first : thrice.own - once.own;
+    return difference / (double)(2 * n);
+}
+
+bool
+lw_figures_instructions_apart(const char *argv0, const char *name, uint64_t n, double *ret_own,
+                              double *ret_children)
+{
+    struct counts once;
+    struct counts thrice;
+    if (!count(argv0, name, n, true, &once) || !count(argv0, name, 3 * n, true, &thrice)) {
+        return false;
+    }
+    *ret_own = (thrice.own - once.own) / (double)(2 * n);
+    *ret_children = (thrice.children - once.children) / (double)(2 * n);
+    return true;
 }

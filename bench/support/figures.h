@@ -9,7 +9,13 @@
 #define LW_BENCH_FIGURES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct lw_quartiles {
+    double median;
+    double upper;
+};
 
 struct lw_figures {
     bool is_check;
@@ -24,6 +30,14 @@ void lw_figures_print(struct lw_figures *figures, const char *name, double value
                       const char *unit, double goal, double gate, bool is_most);
 /* Prints a figure without a goal. */
 void lw_figures_note(const char *name, double value, const char *unit);
+/*
+ * Prints a figure of time by its quartiles, as all of that kind are judged: the median is shown, and
+ * it is missed only when the upper quartile is below the goal, too.
+ */
+void lw_figures_quartiles(struct lw_figures *figures, const char *name,
+                          struct lw_quartiles quartiles, const char *unit, double goal);
+/* Of `count` values, which are sorted; -1, -1 when there are none. */
+struct lw_quartiles lw_figures_sort(double *values, size_t count);
 /* 1 with --check and a missed gate, else 0. */
 int lw_figures_exit(const struct lw_figures *figures);
 /*
@@ -32,5 +46,8 @@ int lw_figures_exit(const struct lw_figures *figures);
  */
 double lw_figures_instructions(const char *argv0, const char *name, uint64_t n,
                                bool first_thread_only);
+/* The same, apart: of that process, and of all that it starts. False when it was not measured. */
+bool lw_figures_instructions_apart(const char *argv0, const char *name, uint64_t n,
+                                   double *ret_own, double *ret_children);
 
 #endif
