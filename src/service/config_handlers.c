@@ -241,10 +241,10 @@ warn_keys(struct lw_config_build *build, const struct lw_config_handler *handler
 static void
 warn_useless(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
-    static const char *const worker_keys[] = { "workers", "window", "start_timeout", NULL };
-    static const char *const program_keys[] = { "directory",  "env",        "protocol",
-                                                "exit_codes", "memory_max", "cpu_max",
-                                                "nofile",     "user",       NULL };
+    static const char *const worker_keys[] = { "workers", "window", "start_timeout",
+                                               "memory_max", NULL };
+    static const char *const program_keys[] = { "directory", "env",    "protocol", "exit_codes",
+                                                "cpu_max",   "nofile", "user",     NULL };
     static const char *const plugin_keys[] = { "symbol", "options", NULL };
     static const char *const http_keys[] = { "method",           "headers", "connections",
                                              "http_version",     "proxy",   "connect_timeout",

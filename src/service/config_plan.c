@@ -235,6 +235,7 @@ print_plugin(const struct lw_config_handler *handler, struct lw_text *out)
     lw_text_format(out, " on %s", lw_engine_kind_name(handler->run.engine));
     if (handler->run.engine == LW_ENGINE_PROCESSES) {
         print_workers(handler, "", out);
+        print_limits(handler, out);
     }
 }
 

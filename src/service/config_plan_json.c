@@ -113,6 +113,7 @@ put_handler(const struct lw_config_handler *handler, struct lw_json *json)
         if (handler->run.engine == LW_ENGINE_PROCESSES) {
             put_int(json, "workers", handler->run.workers);
             put_int(json, "window", lw_config_window(handler));
+            put_int(json, "memory_max", (int64_t)handler->run.memory_max);
         }
     } else {
         put_text(json, "function", masked(handler->node, "function", handler->function));

@@ -504,6 +504,7 @@ create_processes(struct lw_dispatcher *dispatcher, const struct lw_engine_reques
         .window = options->window ? options->window : LW_PROCESSES_WINDOW,
         .timeout_ms = options->timeout_ms,
         .start_timeout_ms = options->start_timeout_ms,
+        .memory_max = options->memory_max,
         .tune = options->processes,
     };
     return lw_processes_engine_create(dispatcher->host, &dispatcher->completions, request->name,

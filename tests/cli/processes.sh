@@ -24,6 +24,10 @@ expect 0 "" "does not run on engine processes" -- check "$work/c.yaml"
 with "plugin: $plugins/naughty.so, engine: processes, processes: { max_crashes: 0 }"
 expect 78 "" "error[E0105]" -- check "$work/c.yaml"
 
+with "plugin: $plugins/naughty.so, engine: processes, memory_max: 200MB, cpu_max: 1s"
+expect 0 "" '"cpu_max" has no effect' -- check "$work/c.yaml"
+expect 0 "window 64, memory 200MB" "" -- plan "$work/c.yaml"
+
 with "plugin: $plugins/naughty.so, engine: processes, workers: 2, processes: { lanes: pinned }"
 expect 0 "on processes x2, window 64" "" -- plan "$work/c.yaml"
 "$LANEWAY" run -c "$work/c.yaml" 2>"$work/log" &

@@ -6,6 +6,7 @@
  *   scribble SEED | words SEED (random bytes over the shared memory, or over its first page)
  *   unmark | unmark-crash (writes over its mark of what it began, then hangs or crashes)
  *   clog (makes its descriptors block whoever writes to them, asks to be woken, and hangs)
+ *   leak MB | leak-child MB (takes so much, or has a child take it, and waits)
  *   hang-once PATH (if there is no file PATH: makes it and hangs)
  *   hold-room (from then on gives no room back among the requests)
  *   close-all (descriptors that it did not open)
@@ -292,6 +293,33 @@ after(const char *command, const char *word)
     return strncmp(command, word, length) == 0 ? command + length : NULL;
 }
 
+_Noreturn static void
+leak(unsigned long megabytes)
+{
+    enum { MEGABYTE = 1 << 20 };
+    for (; megabytes > 0; megabytes--) {
+        char *taken = malloc(MEGABYTE);
+        if (taken) {
+            memset(taken, 'x', MEGABYTE);
+            __asm__ volatile("" : : "r"(taken) : "memory"); /* nobody reads it */
+        }
+    }
+    for (;;) {
+        spin(60000);
+    }
+}
+
+_Noreturn static void
+leak_in_child(unsigned long megabytes)
+{
+    if (fork() == 0) {
+        leak(megabytes);
+    }
+    for (;;) {
+        spin(60000);
+    }
+}
+
 /* False when there is one. */
 static int
 makes_file(const char *path)
@@ -345,6 +373,10 @@ do_harm(const char *command)
         return forge_once(rest);
     } else if ((rest = after(command, "hang-once ")) != NULL) {
         return hang_once(rest);
+    } else if ((rest = after(command, "leak ")) != NULL) {
+        leak(strtoul(rest, NULL, 10));
+    } else if ((rest = after(command, "leak-child ")) != NULL) {
+        leak_in_child(strtoul(rest, NULL, 10));
     } else if ((rest = after(command, "crash ")) != NULL) {
         crash(rest);
     } else if ((rest = after(command, "exit ")) != NULL) {

@@ -120,6 +120,25 @@ limits_of_a_program_are_shown_where_there_are_any(void **state)
 }
 
 static void
+the_memory_of_worker_processes_is_shown(void **state)
+{
+    (void)state;
+    struct config_fixture fixture;
+    struct lw_text out;
+    config_open(&fixture,
+                "version: 1\n"
+                "brokers: { main: { url: 'memory:' } }\n"
+                "handlers: { h: { plugin: " LW_BINARY_DIR "/tests/plugins/forms.so, symbol: "
+                "blocking, engine: processes, memory_max: 200MB } }\n"
+                "pipelines: { p: { broker: main, handler: h, consumer: { group: g },\n"
+                "  topics: [a] } }\n");
+    print_plan(fixture.config, &out);
+    assert_non_null(strstr(out.data, "on processes, window 64, memory 200MB\n"));
+    lw_text_deinit(&out);
+    config_close(&fixture);
+}
+
+static void
 the_plan_says_where_each_value_came_from(void **state)
 {
     (void)state;
@@ -319,6 +338,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_shows_serving_order_and_routes),
         cmocka_unit_test(limits_of_a_program_are_shown_where_there_are_any),
+        cmocka_unit_test(the_memory_of_worker_processes_is_shown),
         cmocka_unit_test(the_plan_says_where_each_value_came_from),
         cmocka_unit_test(in_place_retries_shared_ranks_and_no_replies_are_shown),
         cmocka_unit_test(the_plan_as_json_has_the_same_facts),

@@ -3,9 +3,9 @@
  * Who is charged when a process ends. The rules:
  *   - what was not started is not touched by the end, and runs again;
  *   - after a timeout the oldest message is charged, if it was started: its attempt is over;
- *   - the message that was started when a process died (or broke the rules of the shared memory)
- *     is a suspect: it runs again alone in a fresh process, and is charged only when it takes that
- *     along, too. A kill from outside charges nobody that way;
+ *   - the message that was started when a process died (or broke the rules of the shared memory,
+ *     or used more memory than it may) is a suspect: it runs again alone in a fresh process, and is
+ *     charged only when it takes that along, too. A kill from outside charges nobody that way;
  *   - a message that was charged `max_crashes` times is dead, whatever the policy says.
  * Messages that wait to run again stay in the engine and are reported once, at their end (P5).
  */
@@ -154,6 +154,7 @@ static bool
 is_crash(const struct lw_processes_worker *worker)
 {
     return worker->end.cause == LW_PROCESSES_BY_ITSELF ||
+           worker->end.cause == LW_PROCESSES_BY_LIMIT ||
            worker->end.cause == LW_PROCESSES_BY_BREACH;
 }
 

@@ -92,17 +92,20 @@ start(struct lw_engine *engine, struct lw_error *ret_error)
     (void)sigaddset(&set, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     if (!processes->options.handler && !find_zygote(processes)) {
-        enum lw_status status = lw_error_set(
+        (void)lw_error_set(
             ret_error, LW_STATUS_NOT_FOUND, "E0632",
             "handler \"%s\" cannot start: the program laneway-zygote is not there",
             processes->name);
         lw_error_help(ret_error,
                       "install Laneway whole: it belongs in libexec/laneway beside the "
                       "command or the library, and is not to be writable by others");
-        return status;
+        return LW_STATUS_NOT_FOUND;
     }
-    lw_processes_start_workers(processes);
-    return LW_STATUS_OK;
+    enum lw_status status = lw_processes_limits_check(processes, ret_error);
+    if (status == LW_STATUS_OK) {
+        lw_processes_start_workers(processes);
+    }
+    return status;
 }
 
 static size_t
@@ -244,6 +247,7 @@ disarm_all(struct lw_processes *processes)
     lw_timers_disarm(timers, &processes->stop_timer);
     lw_timers_disarm(timers, &processes->flush_timer);
     lw_timers_disarm(timers, &processes->memory_timer);
+    lw_timers_disarm(timers, &processes->sample_timer);
 }
 
 static void
@@ -364,6 +368,7 @@ init_timers(struct lw_processes *processes)
     lw_timer_init(&processes->stop_timer, on_stop_timer);
     lw_timer_init(&processes->flush_timer, on_flush_timer);
     lw_timer_init(&processes->memory_timer, lw_processes_on_memory_timer);
+    lw_timer_init(&processes->sample_timer, lw_processes_on_sample_timer);
 }
 
 enum lw_status

@@ -28,6 +28,7 @@ struct lw_processes_options {
     uint32_t window;                 /* messages that one may hold, at least 1 */
     int64_t timeout_ms;              /* of one attempt; 0 none */
     int64_t start_timeout_ms;        /* of loading and opening; 0 none */
+    uint64_t memory_max;             /* resident bytes of a worker and its children; 0 none */
     struct lw_processes_tuning tune; /* as in laneway.h */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the processes engine, for the files that share it: engine.c (the table), choice.c
- * (which worker gets what), supply.c (the zygote and its workers), blame.c (who is charged), and
- * worker.h for one worker.
+ * (which worker gets what), supply.c (the zygote and its workers), limits.c (their memory), blame.c
+ * (who is charged), and worker.h for one worker.
  */
 #ifndef LW_ENGINES_PROCESSES_PROCESSES_H
 #define LW_ENGINES_PROCESSES_PROCESSES_H
@@ -45,6 +45,7 @@ struct lw_processes {
     struct lw_timer stop_timer;
     struct lw_timer flush_timer;
     struct lw_timer memory_timer;
+    struct lw_timer sample_timer;
     char zygote_path[4096];
     char *name;
     char *path;
@@ -85,6 +86,14 @@ void lw_processes_fail(struct lw_processes *processes, const struct lw_error *er
 void lw_processes_end_zygote(struct lw_processes *processes);
 void lw_processes_on_start_timer(struct lw_timer *timer, uint64_t now);
 void lw_processes_on_load_timer(struct lw_timer *timer, uint64_t now);
+
+/* -- limits.c -- */
+/* Can what is asked for be watched? */
+enum lw_status
+lw_processes_limits_check(struct lw_processes *processes, struct lw_error *ret_error);
+/* There is a worker again. */
+void lw_processes_limits_watch(struct lw_processes *processes);
+void lw_processes_on_sample_timer(struct lw_timer *timer, uint64_t now);
 
 /* -- blame.c -- */
 void lw_processes_give_back(struct lw_processes *processes, struct lw_delivery *delivery,

@@ -341,6 +341,8 @@ start_one(struct lw_processes *processes, struct lw_processes_worker *worker)
     int failed = lw_processes_worker_start(worker);
     if (failed) {
         fail_starting(processes, "making a worker", failed);
+    } else {
+        lw_processes_limits_watch(processes);
     }
     return failed == 0;
 }

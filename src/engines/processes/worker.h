@@ -40,6 +40,7 @@ enum lw_processes_cause {
     LW_PROCESSES_BY_TIMEOUT,
     LW_PROCESSES_BY_START, /* it did not open its handler */
     LW_PROCESSES_BY_STOP,
+    LW_PROCESSES_BY_LIMIT, /* it used more memory than it may */
     LW_PROCESSES_BY_BREACH /* it wrote what it must not */
 };
 

@@ -14,6 +14,13 @@
 
 #define LW_PROGRAMS_LAUNCH_VARIABLES 3
 
+/* What a process had used when it was seen to begin a message, and what is too much. */
+struct lw_programs_sample {
+    int64_t id; /* of the message, 0 none */
+    uint64_t cpu_ms;
+    char why[128];
+};
+
 /* What holds for each worker; zeros and NULL: nothing. */
 struct lw_programs_limits {
     uint64_t memory_max; /* bytes, resident, of a worker and its children */

@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engines/programs/usage.h"
+#include "engines/common/usage.h"
 
 #define SAMPLE_EVERY (250 * LW_MS)
 
@@ -30,12 +30,12 @@ is_sampled(const struct lw_programs *programs)
 static enum lw_status
 check_sampling(struct lw_programs *programs, struct lw_error *ret_error)
 {
-    struct lw_programs_usage usage;
+    struct lw_usage usage;
     struct lw_host *host = programs->engine.host;
     if (!is_sampled(programs)) {
         return LW_STATUS_OK;
     }
-    if (!lw_programs_usage_read(getpid(), &usage)) {
+    if (!lw_usage_read(getpid(), &usage)) {
         enum lw_status status = lw_error_set(
             ret_error, LW_STATUS_INVALID, "E0611",
             "handler \"%s\": memory_max and cpu_max cannot be watched: /proc is not readable",
@@ -43,7 +43,7 @@ check_sampling(struct lw_programs *programs, struct lw_error *ret_error)
         lw_error_help(ret_error, "mount /proc, or leave the two out");
         return status;
     }
-    if (!lw_programs_usage_has_children()) {
+    if (!lw_usage_has_children()) {
         lw_host_log(host, LW_LOG_WARN, "handler.children_unseen",
                     "this kernel does not list children: limits see the worker itself only",
                     "handler=%s", programs->name);
@@ -115,7 +115,7 @@ lw_programs_limits_close(struct lw_programs *programs)
 /* -- While they run --------------------------------------------------------------------------- */
 
 static bool
-has_too_much_memory(const struct lw_programs *programs, const struct lw_programs_usage *usage,
+has_too_much_memory(const struct lw_programs *programs, const struct lw_usage *usage,
                     struct lw_programs_sample *sample)
 {
     char used[32];
@@ -133,8 +133,8 @@ has_too_much_memory(const struct lw_programs *programs, const struct lw_programs
 
 /* What was used before a message was seen to be the first open one is not its own. */
 static bool
-has_too_much_time(const struct lw_programs *programs, const struct lw_programs_usage *usage,
-                  int64_t id, struct lw_programs_sample *sample)
+has_too_much_time(const struct lw_programs *programs, const struct lw_usage *usage, int64_t id,
+                  struct lw_programs_sample *sample)
 {
     char limit[32];
     int64_t max_ms = programs->limits.cpu_max_ms;
@@ -156,10 +156,9 @@ bool
 lw_programs_limits_are_over(const struct lw_programs *programs, pid_t pid, int64_t id,
                             struct lw_programs_sample *sample)
 {
-    struct lw_programs_usage usage;
-    return lw_programs_usage_read(pid, &usage) &&
-           (has_too_much_memory(programs, &usage, sample) ||
-            has_too_much_time(programs, &usage, id, sample));
+    struct lw_usage usage;
+    return lw_usage_read(pid, &usage) && (has_too_much_memory(programs, &usage, sample) ||
+                                          has_too_much_time(programs, &usage, id, sample));
 }
 
 /* The message that it works on: that of the clock that runs. */

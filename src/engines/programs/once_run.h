@@ -17,9 +17,9 @@
 
 #include "core/delivery.h"
 #include "engines/common/handler_log.h"
+#include "engines/programs/launch.h"
 #include "engines/programs/process.h"
 #include "engines/programs/reader.h"
-#include "engines/programs/usage.h"
 
 enum lw_once_cause {
     LW_ONCE_BY_ITSELF,

@@ -17,10 +17,10 @@
 
 #include "engines/common/handler_log.h"
 #include "engines/programs/answer.h"
+#include "engines/programs/launch.h"
 #include "engines/programs/process.h"
 #include "engines/programs/protocol.h"
 #include "engines/programs/tasks.h"
-#include "engines/programs/usage.h"
 
 #define LW_PROGRAMS_KILL_AFTER (5000 * LW_MS) /* TERM */
 

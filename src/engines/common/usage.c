@@ -4,7 +4,7 @@
  * child with the thread that forked it. About 30 us a process with one thread: cheap enough for
  * the loop thread four times a second, which a look through all of /proc would not be.
  */
-#include "engines/programs/usage.h"
+#include "engines/common/usage.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ enum { FILE_BYTES_MAX = 4096, CHILDREN_BYTES = 512 };
 
 /* The processes that were found and are still to be looked at. */
 struct found {
-    pid_t pids[LW_PROGRAMS_USAGE_PROCESSES];
+    pid_t pids[LW_USAGE_PROCESSES];
     size_t count;
 };
 
@@ -73,7 +73,7 @@ add_children(struct found *found, pid_t pid, const char *thread)
         return;
     }
     char *next = text;
-    for (const char *at = text; found->count < LW_PROGRAMS_USAGE_PROCESSES; at = next) {
+    for (const char *at = text; found->count < LW_USAGE_PROCESSES; at = next) {
         long child = strtol(at, &next, 10);
         if (next == at || *next != ' ') { /* each is followed by a space: none was cut */
             return;
@@ -112,7 +112,7 @@ find_children(struct found *found, pid_t pid, uint64_t thread_count)
 }
 
 bool
-lw_programs_usage_has_children(void)
+lw_usage_has_children(void)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)getpid(),
@@ -121,10 +121,10 @@ lw_programs_usage_has_children(void)
 }
 
 bool
-lw_programs_usage_read(pid_t pid, struct lw_programs_usage *ret_usage)
+lw_usage_read(pid_t pid, struct lw_usage *ret_usage)
 {
     struct found found = { .pids = { pid }, .count = 1 };
-    struct lw_programs_usage usage = { .process_count = 0 };
+    struct lw_usage usage = { .process_count = 0 };
     uint64_t ticks = 0;
     uint64_t pages = 0;
     for (size_t i = 0; i < found.count; i++) {

@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engines/programs/usage.h"
+#include "engines/common/usage.h"
 
 enum { TOUCHED = 64 * 1024 * 1024 };
 
-static struct lw_programs_usage
+static struct lw_usage
 usage_of(pid_t pid)
 {
-    struct lw_programs_usage usage;
-    assert_true(lw_programs_usage_read(pid, &usage));
+    struct lw_usage usage;
+    assert_true(lw_usage_read(pid, &usage));
     return usage;
 }
 
@@ -123,14 +123,14 @@ static void
 what_descendants_use_counts(void **state)
 {
     (void)state;
-    if (!lw_programs_usage_has_children()) {
+    if (!lw_usage_has_children()) {
         print_message("left out: this kernel does not list children\n");
         return;
     }
     static void (*const kinds[])(void) = { touch_in_a_grandchild, touch_by_a_thread };
     for (size_t i = 0; i < 2; i++) {
         pid_t parent = begin_child(kinds[i]);
-        struct lw_programs_usage usage = usage_of(parent);
+        struct lw_usage usage = usage_of(parent);
         assert_int_equal(usage.process_count, 2);
         assert_true(usage.resident_bytes >= TOUCHED);
         end_child(parent);
@@ -140,11 +140,11 @@ what_descendants_use_counts(void **state)
 static void
 a_process_that_is_gone_uses_nothing(void **state)
 {
-    struct lw_programs_usage usage = { .process_count = 77 };
+    struct lw_usage usage = { .process_count = 77 };
     pid_t child = begin_child(nothing);
     (void)state;
     end_child(child);
-    assert_false(lw_programs_usage_read(child, &usage));
+    assert_false(lw_usage_read(child, &usage));
     assert_int_equal(usage.process_count, 77);
 }
 
