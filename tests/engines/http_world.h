@@ -43,7 +43,10 @@ struct lw_http_options http_options(const char *url);
 const char *http_reply(const struct lw_delivery *delivery);
 /* Runs one message and waits for its result. */
 struct lw_delivery *http_ask(struct world *world, const char *text);
-/* A port on which nobody listens. */
+/*
+ * A port on which nobody listens, and which nobody else gets while this process lives: its socket
+ * stays open. The server may be started on it, as often as need be.
+ */
 int http_free_port(void);
 /* Files of a certificate for 127.0.0.1 and "localhost" that signed itself, made once. */
 const char *http_certificate(void);

@@ -91,7 +91,7 @@ a_service_that_goes_and_comes_back_loses_nothing(void **state)
 {
     struct http_server mortal;
     (void)state;
-    http_server_start(&mortal, 0, NULL);
+    http_server_start(&mortal, http_free_port(), NULL);
     struct world *world = http_open_at(mortal.url, 10000);
     assert_int_equal(http_ask(world, "ok")->verdict, LW_OK);
     struct lw_delivery *held = world_run(world, "hold");

@@ -286,8 +286,10 @@ def tls_context():
 
 
 async def main():
+    # A port that is given is held by whoever gave it, so that nobody else gets it meanwhile.
     server = await asyncio.start_server(serve, "127.0.0.1", options.port, ssl=tls_context(),
-                                        limit=1 << 26, backlog=1024)
+                                        limit=1 << 26, backlog=1024,
+                                        reuse_port=options.port != 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
     sys.stdout.flush()

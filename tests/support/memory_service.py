@@ -37,16 +37,19 @@ def changed(text, changes):
 
 
 def run(folder, config, group, topics, messages, changes=None):
-    """Runs the configuration in `folder` until all is acknowledged: (what was published, log)."""
+    """Runs the configuration in `folder` until all is acknowledged: (what was published, log). The
+    log is the file `log` in the folder, which may be read meanwhile."""
     text = changed((folder / config).read_text(), {KAFKA: MEMORY, **(changes or {})})
     path = folder / f"memory-{config}"
     path.write_text(text)
-    done = subprocess.run([RUN, "test", group, path, *topics], env=install_clients(folder),
-                          input="".join(json.dumps(message) + "\n" for message in messages),
-                          capture_output=True, text=True, timeout=280)
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        done = subprocess.run([RUN, "test", group, path, *topics], env=install_clients(folder),
+                              input="".join(json.dumps(message) + "\n" for message in messages),
+                              stdout=subprocess.PIPE, stderr=log, text=True, timeout=280)
+    text = (folder / "log").read_text(encoding="utf-8")
     if done.returncode != 0:
-        raise AssertionError(f"exit status {done.returncode}\n{done.stderr[-8000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+        raise AssertionError(f"exit status {done.returncode}\n{text[-8000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()], text
 
 
 def copy_of(folder):
