@@ -49,6 +49,7 @@ run_step(struct job *job, const struct lw_check_step *step)
     uint64_t began = lw_clock_monotonic_ns();
     check->finding = (struct lw_finding){ .id = step->id, .title = step->title };
     check->is_late = false;
+    check->retired = 0;
     lw_check_report_step(&job->report, step);
     step->run(check);
     check->finding.took_ns = lw_clock_monotonic_ns() - began;

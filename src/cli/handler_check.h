@@ -49,6 +49,7 @@ struct lw_check {
     bool is_late;      /* the fault of the step is that something did not come in time */
     uint64_t extended; /* no answer is late before, since it said that it still works */
     bool has_retired;  /* it ended with 0 between two messages, which it may */
+    uint32_t retired;  /* so often in this step */
     bool is_concurrent;
     bool has_said_ok; /* to any message */
     uint32_t stray_count;

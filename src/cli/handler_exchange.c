@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "cli/handler_check.h"
 
-#define AFTERWARDS (2000 * LW_MS) /* for what comes when its input has ended */
 #define LONGEST                                                                                \
     (UINT64_C(600000) * LW_MS) /* for the answers of a step, however it extends them */
 
@@ -134,12 +133,12 @@ lw_check_end(struct lw_check *check)
 
 /* -- What went wrong --------------------------------------------------------------------------- */
 
-/* After the time is over: closes its input and waits a moment for what was asked. */
+/* After the time is over: closes its input and waits as long again for what was asked. */
 static bool
 comes_at_the_end(struct lw_check *check, bool (*is_it)(const struct lw_talk *talk))
 {
     struct lw_talk *talk = &check->talk;
-    uint64_t deadline = lw_clock_monotonic_ns() + AFTERWARDS;
+    uint64_t deadline = deadline_of(check);
     lw_talk_finish(talk);
     do {
         if (lw_talk_hear(talk, deadline) != LW_HEARD_ANSWER) {
@@ -496,6 +495,7 @@ lw_check_ask(struct lw_check *check, struct lw_asked *asked, size_t count, const
     bool is_answered = lw_check_start(check) && lw_check_hand_over(check, asked, count) &&
                        lw_check_collect(check, asked, count, hint);
     if (check->has_retired) {
+        check->retired++;
         is_answered = lw_check_start(check) && lw_check_hand_over(check, asked, count) &&
                       lw_check_collect(check, asked, count, hint);
     }

@@ -85,6 +85,19 @@ run_plain(struct lw_check *check)
 }
 
 static void
+warn_of_its_end(struct lw_check *check)
+{
+    lw_check_warn(check,
+                  "read the next line after an answer; a process that is kept costs nothing, a "
+                  "new one milliseconds",
+                  "it ended after its answer");
+}
+
+/*
+ * What comes after an answer is heard for a moment, and then before the next answer, however long
+ * that takes: neither a second answer nor the end of a slow process is missed.
+ */
+static void
 run_once(struct lw_check *check)
 {
     const struct lw_sample sample = { .value = value_of(check) };
@@ -100,11 +113,10 @@ run_once(struct lw_check *check)
                        check->talk.answer.id);
         lw_check_end(check);
     } else if (heard == LW_HEARD_END) {
-        lw_check_warn(check,
-                      "read the next line after an answer; a process that is kept costs "
-                      "nothing, a new one milliseconds",
-                      "it ended after its answer");
+        warn_of_its_end(check);
         lw_check_end(check);
+    } else if (lw_check_ask(check, &asked, 1, NULL) && check->retired > 0) {
+        warn_of_its_end(check);
     }
 }
 

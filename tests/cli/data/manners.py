@@ -57,7 +57,7 @@ def begin():
     if HOW == "no-newline":
         print(json.dumps({"ready": ready}), end="", flush=True)
     else:
-        say({"ready": ready}, flush=HOW != "buffered")
+        say({"ready": ready}, flush=HOW not in ("buffered", "buffered-and-slow"))
     if HOW == "closes":
         OUT.flush()
         os.close(OUT.fileno())
@@ -110,7 +110,8 @@ def handle(message):
         threading.Thread(target=late, args=(message,), daemon=True).start()
         return
     say(answer(message), flush=HOW != "buffered-answers")
-    if HOW == "single":
+    if HOW in ("single", "single-and-slow"):
+        time.sleep(0.5 if HOW == "single-and-slow" else 0)
         os._exit(0)
 
 
@@ -149,6 +150,8 @@ for text in read_lines():
         handle(message)
 if HOW == "endless":
     time.sleep(200)
+if HOW == "buffered-and-slow":
+    time.sleep(3)
 if HOW == "babbling":  # as one that takes the end of its input for an empty line, and is fast
     os.execvp("yes", ["yes", json.dumps({"id": 1, "result": "dead", "reason": "no JSON"})])
 sys.exit(3 if HOW == "exit-code" else 0)
