@@ -44,11 +44,12 @@ ends_with 0 $service
 service=$!
 wait_for "$work/log" "service.ready"
 # Killed before it serves, it is started again: wait until it has workers.
-for _ in $(seq 600); do
+for _ in $(seq 2400); do
     zygote=$(pgrep -P $service -f laneway-zygote)
     [ -n "$zygote" ] && [ "$(pgrep -c -P "$zygote")" = 2 ] && break
     sleep 0.05
 done
+[ "$(pgrep -c -P "${zygote:-0}")" = 2 ] || fail "it never had two workers"
 kill -KILL "$zygote"
 ends_with 75 $service
 grep -q "E0631" "$work/log" || fail "the service did not say that its zygote was killed"
