@@ -9,10 +9,42 @@ const { asText, requireWellFormed } = require('./message');
 
 const LENGTH_BYTES = 4;
 const HEADER_BYTES_MAX = 0xffffff;
+// What the service takes for one answer, beside the size of its request. A longer one would break
+// the protocol, and end the program with all that it holds.
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 const NEWLINE = 10;
 
 class ProtocolError extends Error {
   status = 76; // EX_PROTOCOL
+}
+
+/** An answer that the service would not take. */
+class TooLargeError extends RangeError {
+  name = 'RangeError';
+}
+
+/** The answer, if the service takes it; the size of the request is only asked for if need be. */
+function requireFit(request, answer) {
+  if (answer.length > ANSWER_BYTES_MAX) {
+    const messages = request.messages ?? [request];
+    const most = messages.reduce((sum, message) => sum + contentBytes(message), ANSWER_BYTES_MAX);
+    if (answer.length > most) {
+      throw new TooLargeError(`an answer of ${answer.length} bytes (reply and outputs together) is ` +
+        `too large: at most 16 MiB more than its request are allowed, here ${most}`);
+    }
+  }
+  return answer;
+}
+
+/** As many bytes as its content had at least on its way. */
+function contentBytes(message) {
+  let size = 0;
+  for (const name of ['key', 'value', 'key_b64', 'value_b64']) {
+    const content = message[name];
+    if (typeof content === 'string') size += Buffer.byteLength(JSON.stringify(content));
+    else if (content !== undefined && content !== null) size += content.length;
+  }
+  return size;
 }
 
 /** JSON of it. Lone surrogates, which JSON.stringify would escape, are refused. */
@@ -225,11 +257,11 @@ function measure(header, name, value, parts) {
 function framed(text, parts) {
   const header = Buffer.from(text);
   if (header.length > HEADER_BYTES_MAX) {
-    throw new RangeError('the header of an answer is larger than 16 MiB');
+    throw new TooLargeError('the header of an answer is larger than 16 MiB');
   }
   const length = Buffer.allocUnsafe(LENGTH_BYTES);
   length.writeUInt32BE(header.length);
   return Buffer.concat([length, header, ...parts]);
 }
 
-module.exports = { Frames, Lines, ProtocolError };
+module.exports = { Frames, Lines, ProtocolError, TooLargeError, requireFit };

@@ -7,10 +7,12 @@
 
 const fs = require('node:fs');
 
+const { TooLargeError, requireFit } = require('./codec');
 const { Message, plain } = require('./message');
 const { NULL, Verdict } = require('./verdicts');
 
 const REASON_CHARACTERS_MAX = 512;
+const LOG_CHARACTERS_MAX = 65536; // the service keeps far less of a line
 const HOLD_MS = 2;
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'];
 
@@ -100,7 +102,7 @@ class Session {
     try {
       reply = this._handler.run(message);
     } catch (why) {
-      this._finish([message], this._encode(fields.id, this.blame(why)));
+      this._finish([message], this._encode(fields, this.blame(why)));
       return undefined;
     }
     if (typeof reply?.then !== 'function') {
@@ -117,7 +119,7 @@ class Session {
       const reply = await promise;
       answer = this._done(message, reply);
     } catch (why) {
-      answer = this._encode(message._fields.id, this.blame(why));
+      answer = this._encode(message._fields, this.blame(why));
     }
     this._active--;
     this._finish([message], answer);
@@ -179,11 +181,10 @@ class Session {
   // -- Answers -----------------------------------------------------------------------------------
 
   _done(message, reply) {
-    const id = message._fields.id;
     if ((reply === undefined || reply === null) && message._outputs === undefined) {
-      return this._codec.ok(id);
+      return this._codec.ok(message._fields.id);
     }
-    return this._encode(id, this._judgeMember(message, reply));
+    return this._encode(message._fields, this._judgeMember(message, reply));
   }
 
   /** What is wrong with a result is an error, never one of the classes that a handler names. */
@@ -221,12 +222,12 @@ class Session {
     return { result: 'error', reason };
   }
 
-  /** What cannot be encoded is an error of its message. */
-  _encode(id, answer) {
+  /** What cannot be encoded, or is too large, is an error of its message. */
+  _encode(fields, answer) {
     try {
-      return this._codec.answer(id, answer);
+      return requireFit(fields, this._codec.answer(fields.id, answer));
     } catch (why) {
-      return this._codec.answer(id, this.fault(why));
+      return this._codec.answer(fields.id, this.fault(why));
     }
   }
 
@@ -243,21 +244,31 @@ class Session {
     return messages.slice(0, list.length).map((message, i) => this._judgeMember(message, list[i]));
   }
 
-  _encodeBatch({ id, messages }, answers) {
-    if (!Array.isArray(answers)) return this._encode(id, answers);
-    if (!messages) {
-      return this._encode(id, answers[0] ?? { result: 'error', reason: 'no result' });
+  _encodeBatch(fields, answers) {
+    if (!Array.isArray(answers)) return this._encode(fields, answers);
+    if (!fields.messages) {
+      return this._encode(fields, answers[0] ?? { result: 'error', reason: 'no result' });
     }
     try {
-      return this._codec.results(id, answers);
+      return requireFit(fields, this._codec.results(fields.id, answers));
     } catch {
-      return this._codec.results(id, answers.map((answer) => this._encodable(answer)));
+      return this._encodeEach(fields, answers.map((answer) => this._encodable(fields, answer)));
     }
   }
 
-  _encodable(answer) {
+  /** Results that are too large only together are an error of all: each comes again alone. */
+  _encodeEach(fields, answers) {
     try {
-      this._codec.answer(0, answer);
+      return requireFit(fields, this._codec.results(fields.id, answers));
+    } catch (why) {
+      if (!(why instanceof TooLargeError)) throw why;
+      return this._codec.answer(fields.id, this.fault(why));
+    }
+  }
+
+  _encodable(fields, answer) {
+    try {
+      requireFit(fields, this._codec.answer(0, answer));
       return answer;
     } catch (why) {
       return this.fault(why);
@@ -276,7 +287,8 @@ class Session {
       throw new RangeError(`a level is one of ${LEVELS.join(', ')}, not ${level}`);
     }
     const words = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
-    this.say({ log: level, msg: cleaned([text, ...words].join(' ')) });
+    const line = [text, ...words].join(' ').slice(0, LOG_CHARACTERS_MAX);
+    this.say({ log: level, msg: cleaned(line) });
   }
 }
 

@@ -38,6 +38,43 @@ for (const protocol of ['lines', 'frames']) {
   });
 }
 
+for (const protocol of ['lines', 'frames']) {
+  test(`an answer that is too large is an error of its message and no more in ${protocol}`, async () => {
+    const large = 16 * 1024 * 1024;
+    const program = new Program(`
+      new App().handler('it', (message) => {
+        const [way, size] = message.text.split(' ');
+        if (way === 'text') return 'x'.repeat(Number(size));
+        const bytes = Buffer.alloc(Number(size), 'x');
+        if (way === 'bytes') return bytes;
+        message.publish('t', bytes);
+        return undefined;
+      }).run();`, { protocol });
+    await program.read();
+    for (const [index, way] of ['text', 'bytes', 'output'].entries()) {
+      program.send(program.message(index + 1, `${way} ${large}`));
+      const { id, result, reason } = await program.read();
+      assert.deepStrictEqual([id, result], [index + 1, 'error']);
+      assert.match(reason, /^RangeError: .*at most 16 MiB more than its request/);
+    }
+    // As large as its request, and more than what is allowed to a small one.
+    program.send(program.message(4, `text ${large} ${'y'.repeat(2000)}`));
+    assert.strictEqual((await program.read()).reply.length, large);
+    await program.ends();
+  });
+}
+
+test('a log line without end is cut', async () => {
+  const program = new Program(`
+    const app = new App();
+    app.handler('it', () => app.log('info', 'x'.repeat(17 * 1024 * 1024))).run();`);
+  await program.read();
+  program.send(program.message(1));
+  assert.strictEqual((await program.read()).msg.length, 65536);
+  assert.deepStrictEqual(await program.read(), { id: 1, result: 'ok' });
+  await program.ends();
+});
+
 test('a last message that came with the end is answered', async () => {
   const program = new Program("new App().handler('it', async (m) => m.text).run();");
   program.send(program.message(1, 'a'), program.message(2, 'b'));

@@ -18,6 +18,9 @@ _read = json.JSONDecoder().raw_decode
 
 LENGTH_BYTES = 4
 HEADER_BYTES_MAX = 0xFFFFFF
+# What the service takes for one answer, beside the size of its request. A longer one would break
+# the protocol, and end the program with all that it holds.
+ANSWER_BYTES_MAX = 16 << 20
 _CONTENTS = (("key", "key_len"), ("value", "value_len"))  # behind a header, in this order
 
 
@@ -54,6 +57,33 @@ class Answer:
 def _short(header: Fields) -> Union[Fields, str]:
     """Of a result that is nothing but a word, the word."""
     return header["result"] if len(header) == 1 else header
+
+
+class TooLargeError(ValueError):
+    """An answer that the service would not take."""
+
+
+def require_fit(request: Fields, answer: bytes) -> bytes:
+    """The answer, if the service takes it; the size of the request is only asked for if need be."""
+    if len(answer) > ANSWER_BYTES_MAX:
+        size = sum(map(_content_bytes, request.get("messages") or (request,)))
+        if len(answer) > ANSWER_BYTES_MAX + size:
+            raise TooLargeError(
+                f"an answer of {len(answer)} bytes (reply and outputs together) is too large: at most "
+                f"16 MiB more than its request are allowed, here {ANSWER_BYTES_MAX + size}")
+    return answer
+
+
+def _content_bytes(message: Fields) -> int:
+    """As many bytes as its content had at least on its way."""
+    size = 0
+    for name in ("key", "value", "key_b64", "value_b64"):
+        content = message.get(name)
+        if isinstance(content, str):
+            size += len(_encode(content).encode())
+        elif content is not None:
+            size += len(content)
+    return size
 
 
 def _put(header: Fields, name: str, value: Union[str, bytes]) -> None:
@@ -267,7 +297,7 @@ def _framed_answer(answer: Answer, parts: List[bytes]) -> Fields:
 
 def _framed(header: bytes, *parts: bytes) -> bytes:
     if len(header) > HEADER_BYTES_MAX:
-        raise ValueError("the header of an answer is larger than 16 MiB")
+        raise TooLargeError("the header of an answer is larger than 16 MiB")
     return b"".join((len(header).to_bytes(LENGTH_BYTES, "big"), header, *parts))
 
 

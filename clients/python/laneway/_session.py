@@ -13,7 +13,8 @@ import sys
 import traceback
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
 
-from ._codec import Answer, Codec, Fields, Frames, Lines, ProtocolError
+from ._codec import (Answer, Codec, Fields, Frames, Lines, ProtocolError, TooLargeError,
+                     require_fit)
 from ._message import Message, plain
 from ._verdicts import Verdict, _Null
 from ._writer import Writer
@@ -21,6 +22,7 @@ from ._writer import Writer
 PROTOCOL = 1
 READ_BYTES = 65536
 REASON_CHARACTERS_MAX = 512
+LOG_CHARACTERS_MAX = 65536  # the service keeps far less of a line
 CODECS: Dict[str, Callable[[], Codec]] = {"lines": Lines, "frames": Frames}
 _LEVELS = ("error", "warn", "info", "debug", "trace")
 # What ends the program. Whatever else a handler raises is an error of its message: one that is no
@@ -62,7 +64,7 @@ class Session:
             reply = self.blame(why)
         finally:
             message.is_answered = True
-        return self._encode_reply(fields["id"], message, reply)
+        return self._encode_reply(fields, message, reply)
 
     async def run_async(self, fields: Fields) -> bytes:
         message = Message(fields, self)
@@ -74,17 +76,19 @@ class Session:
             reply = self.blame(why)
         finally:
             message.is_answered = True
-        return self._encode_reply(fields["id"], message, reply)
+        return self._encode_reply(fields, message, reply)
 
-    def _encode_reply(self, number: int, message: Message, reply: Any) -> bytes:
-        """What cannot be encoded is an error of its message."""
+    def _encode_reply(self, fields: Fields, message: Message, reply: Any) -> bytes:
+        """What cannot be encoded, or is too large, is an error of its message."""
+        number = fields["id"]
         try:
             if message.outputs is None:
                 if reply is None:
                     return self._ok(number)
                 if type(reply) is str:
-                    return self._ok_text(number, reply)
-            return self.codec.answer(number, self.judge(message, reply))
+                    return require_fit(fields, self._ok_text(number, reply))
+            answer = self.codec.answer(number, self.judge(message, reply))
+            return require_fit(fields, answer)
         except Exception as why:
             return self.codec.answer(number, self.fault(why))
 
@@ -122,9 +126,10 @@ class Session:
             traceback.print_exception(type(why), why, why.__traceback__)
         return Answer("error", _reason_of(why))
 
-    def encode(self, number: int, answer: Answer) -> bytes:
+    def encode(self, fields: Fields, answer: Answer) -> bytes:
+        number = fields["id"]
         try:
-            return self.codec.answer(number, answer)
+            return require_fit(fields, self.codec.answer(number, answer))
         except Exception as why:
             return self.codec.answer(number, self.fault(why))
 
@@ -214,17 +219,20 @@ class Session:
             message.is_answered = True
         number = fields["id"]
         if isinstance(answers, Answer):
-            return self.encode(number, answers)
+            return self.encode(fields, answers)
         if "messages" not in fields:
-            return self.encode(number, answers[0] if answers else Answer("error", "no result"))
+            return self.encode(fields, answers[0] if answers else Answer("error", "no result"))
+        with contextlib.suppress(Exception):
+            return require_fit(fields, self.codec.results(number, answers))
+        encodable = [self._encodable(fields, answer) for answer in answers]
         try:
-            return self.codec.results(number, answers)
-        except Exception:
-            return self.codec.results(number, [self._encodable(answer) for answer in answers])
+            return require_fit(fields, self.codec.results(number, encodable))
+        except TooLargeError as why:  # all of them together: each comes again alone
+            return self.codec.answer(number, self.fault(why))
 
-    def _encodable(self, answer: Answer) -> Answer:
+    def _encodable(self, fields: Fields, answer: Answer) -> Answer:
         try:
-            self.codec.answer(0, answer)
+            require_fit(fields, self.codec.answer(0, answer))
             return answer
         except Exception as why:
             return self.fault(why)
@@ -240,7 +248,7 @@ class Session:
         if level not in _LEVELS:
             raise ValueError(f"a level is one of {', '.join(_LEVELS)}, not {level!r}")
         text = " ".join([text, *(f"{name}={value}" for name, value in fields.items())])
-        text = text.encode("utf-8", "backslashreplace").decode()
+        text = text[:LOG_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode()
         self.writer.now(self.codec.say({"log": level, "msg": text}))
 
 

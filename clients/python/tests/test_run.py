@@ -44,6 +44,52 @@ class Conversation(unittest.TestCase):
                 self.assertEqual(program.read()["reply"], text)
                 self.ends(program)
 
+    def test_an_answer_that_is_too_large_is_an_error_of_its_message_and_no_more(self):
+        source = """
+            import laneway
+            app = laneway.App()
+            @app.handler("it", threads=THREADS)
+            ASYNCdef it(message):
+                way, size = message.text.split(" ")[:2]
+                if way == "output":
+                    message.publish("t", b"x" * int(size))
+                    return None
+                return "x" * int(size) if way == "text" else b"x" * int(size)
+            app.run()
+        """
+        large = 16 << 20
+        for protocol in ("lines", "frames"):
+            for how in ("", "async "):
+                text = source.replace("ASYNC", how).replace("THREADS", "0" if how else "True")
+                with self.subTest(protocol, how=how), Program(text, protocol) as program:
+                    program.read()
+                    ways = ("text", "bytes", "output")
+                    for number, way in enumerate(ways, 1):
+                        program.send(program.message(number, f"{way} {large}"))
+                        answer = program.read()
+                        self.assertEqual((answer["id"], answer["result"]), (number, "error"))
+                        self.assertIn("at most 16 MiB more than its request", answer["reason"])
+                    # As large as its request, and more than what is allowed to a small one.
+                    program.send(program.message(5, f"text {large} " + "y" * 2000))
+                    self.assertEqual(len(program.read()["reply"]), large)
+                    self.ends(program)
+
+    def test_a_log_line_without_end_is_cut(self):
+        source = """
+            import laneway
+            app = laneway.App()
+            @app.handler("it")
+            def it(message):
+                app.log("info", "x" * (17 << 20))
+            app.run()
+        """
+        with Program(source) as program:
+            program.read()
+            program.send(program.message(1))
+            self.assertEqual(len(program.read()["msg"]), 65536)
+            self.assertEqual(program.read(), {"id": 1, "result": "ok"})
+            self.ends(program)
+
     def test_the_protocol_is_known_by_its_first_byte(self):
         for protocol in ("lines", "frames"):
             source = "import os; del os.environ['LANEWAY_PROTOCOL']\nif 1:\n" + ECHO
