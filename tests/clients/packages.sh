@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What an installation of the clients holds: all of their modules and types, under the version of
-# Laneway. Nothing is fetched; a tool that is missing is said, and its part left out.
+# What an installation of the clients holds: all of their modules and types, and the license, under
+# the version of Laneway. Nothing is fetched; a tool that is missing is said, and its part left out.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -18,6 +18,10 @@ same() # WHAT FOUND EXPECTED
     failures=$((failures + 1))
 }
 
+for client in python node; do
+    cmp "$root/LICENSE" "$root/clients/$client/LICENSE" || failures=$((failures + 1))
+done
+
 # Python: what setuptools would install, imported from there.
 cp -r "$root/clients/python" "$work/python"
 cd "$work/python"
@@ -26,6 +30,15 @@ if python3 -c 'import setuptools, sys; sys.exit(int(setuptools.__version__.split
     python3 -c 'import setuptools; setuptools.setup()' -q build --build-lib "$work/installed"
     same "installed for Python" "$(cd "$work/installed" && find . -type f | sort)" \
         "$(find ./laneway -type f | sort)"
+    python3 -c 'import setuptools; setuptools.setup()' -q sdist --dist-dir "$work"
+    same "license of the source package" \
+        "$(tar -xzOf "$work/laneway-$version.tar.gz" "laneway-$version/LICENSE" | cksum)" \
+        "$(cksum <"$root/LICENSE")"
+    if python3 -c 'import wheel' 2>/dev/null; then
+        python3 -c 'import setuptools; setuptools.setup()' -q bdist_wheel --dist-dir "$work"
+        same "licenses in the wheel" \
+            "$(python3 -m zipfile -l "$work"/laneway-"$version"-*.whl | grep -c '/LICENSE ')" 1
+    fi
     PYTHONPATH=$work/installed
 else
     echo "no setuptools of 61 or later: what it would install is not looked at" >&2
@@ -44,7 +57,7 @@ if command -v npm >/dev/null; then
     mv "$work/app/node_modules/package" "$work/app/node_modules/laneway"
     same "packed for Node" \
         "$(cd "$work/app/node_modules/laneway" && find . -type f | sort)" \
-        "$( (find ./lib -type f; printf '%s\n' ./README.md ./package.json) | sort)"
+        "$( (find ./lib -type f; printf '%s\n' ./LICENSE ./README.md ./package.json) | sort)"
     cd "$work/app"
     same "names" "$(node -e 'console.log(Object.keys(require("laneway")).sort().join())')" \
         "$(node --input-type=module -e 'import * as all from "laneway";
