@@ -8,17 +8,21 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/alloc.h"
+#include "engines/programs/programs.h"
 #include "tests/engines/programs_world.h"
+#include "tests/support/virtual_host.h"
 
 typedef int (*spawn_fn)(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[],
                         char *const environment[]);
 
 static int refusals; /* so many processes are refused */
+static int refusal;  /* in these words */
 
 /* In place of the C library's, which it calls. */
 int
@@ -30,7 +34,7 @@ posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *act
     memcpy(&real, &found, sizeof real);
     if (refusals > 0) {
         refusals--;
-        return EAGAIN;
+        return refusal;
     }
     return real(pid, file, actions, attributes, argv, environment);
 }
@@ -88,6 +92,7 @@ refused_processes_pause_and_come_back(void **state)
     (void)state;
     for (int i = LW_PROTOCOL_LINES; i <= LW_PROTOCOL_ONCE; i++) {
         refusals = 1;
+        refusal = EAGAIN;
         struct world *world = open_world((enum lw_protocol)i);
         want_process(world, (enum lw_protocol)i);
         assert_int_equal(refusals, 0);
@@ -114,6 +119,79 @@ exhausted_descriptors_pause_and_come_back(void **state)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         expect_recovery(world, "Too many open files");
     }
+}
+
+/* -- Memory ------------------------------------------------------------------------------------- */
+
+static void
+a_run_that_finds_no_memory_for_its_process_waits_and_says_so(void **state)
+{
+    (void)state;
+    refusals = 3;
+    refusal = ENOMEM;
+    struct world *world = open_world(LW_PROTOCOL_ONCE);
+    struct lw_delivery *delivery = world_delivery(world, "ok");
+    for (int i = 0; i < 3; i++) {
+        assert_false(world_submit(world, delivery));
+        assert_int_equal(world->engine->room, 0);
+        assert_true(world_has_logged(world, "handler.no_memory: there is no memory to run a "
+                                            "program for a message"));
+        assert_true(world_has_logged(world, "handler=obey tries=1 "
+                                            "reason=\"Cannot allocate memory\""));
+        world_wait(world, world_engine_has_room);
+    }
+    assert_true(world_submit(world, delivery));
+    world_wait_results(world, 1);
+    assert_int_equal(delivery->verdict, LW_OK);
+    assert_int_equal(delivery->attempt, 1);
+    assert_false(world_has_logged(world, "handler.down"));
+    world_destroy(world);
+}
+
+static uint64_t tries_said;
+
+static void
+ignore_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)timer;
+    (void)now;
+}
+
+static void
+add_tries(enum lw_log_level level, const char *event, const char *text, const char *fields,
+          void *user)
+{
+    size_t *count = user;
+    assert_int_equal(level, LW_LOG_WARN);
+    assert_string_equal(event, "handler.no_memory");
+    assert_string_equal(text, "a test has none");
+    tries_said += strtoull(strstr(fields, "tries=") + strlen("tries="), NULL, 10);
+    (*count)++;
+}
+
+static void
+a_lack_of_memory_that_lasts_is_said_every_ten_seconds_with_all_its_trials(void **state)
+{
+    enum { TRIALS = 350 }; /* 35 s, of which the last 5 are not said yet */
+    struct virtual_host virtual_host;
+    char name[] = "obey";
+    struct lw_programs programs = { .name = name };
+    size_t lines = 0;
+    (void)state;
+    virtual_host_init(&virtual_host, 1);
+    programs.engine.host = &virtual_host.host;
+    virtual_host.host.log = add_tries;
+    virtual_host.host.log_user = &lines;
+    virtual_host.host.log_level = LW_LOG_DEBUG;
+    lw_timer_init(&programs.memory_timer, ignore_timer);
+    for (int i = 0; i < TRIALS; i++) {
+        lw_programs_wait_for_memory(&programs, "a test has none");
+        assert_true(lw_timer_is_armed(&programs.memory_timer));
+        virtual_host_pass(&virtual_host, 100 * LW_MS);
+    }
+    assert_int_equal(lines, 4);
+    assert_int_equal(tries_said + programs.memory_tries, TRIALS);
+    lw_timers_disarm(&virtual_host.host.timers, &programs.memory_timer);
 }
 
 /* Gives one message until it is judged by its handler; false: the engine could not be made. */
@@ -212,6 +290,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused_processes_pause_and_come_back),
         cmocka_unit_test(exhausted_descriptors_pause_and_come_back),
+        cmocka_unit_test(a_run_that_finds_no_memory_for_its_process_waits_and_says_so),
+        cmocka_unit_test(
+            a_lack_of_memory_that_lasts_is_said_every_ten_seconds_with_all_its_trials),
         cmocka_unit_test(whatever_allocation_fails_a_message_is_handled),
         cmocka_unit_test(a_reply_that_finds_no_memory_is_never_cut),
     };

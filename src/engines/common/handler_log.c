@@ -13,10 +13,39 @@
 enum { LINES_A_SECOND = 200, BYTES_A_SECOND = 64 * 1024, LINE_BYTES_MAX = 1024 };
 #define SECOND (1000 * LW_MS)
 
+static void
+say_dropped(struct lw_handler_log *log)
+{
+    lw_timers_disarm(&log->host->timers, &log->timer);
+    if (log->dropped > 0) {
+        lw_host_log(log->host, LW_LOG_WARN, "handler.output_dropped",
+                    "a program printed more than is passed on", "handler=%s lines=%" PRIu64,
+                    log->handler, log->dropped);
+        log->dropped = 0;
+    }
+}
+
+/* A program that fell silent, or ended, is not asked for another line first. */
+static void
+on_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    say_dropped(LW_CONTAINER(timer, struct lw_handler_log, timer));
+}
+
 void
 lw_handler_log_init(struct lw_handler_log *log, struct lw_host *host, const char *handler)
 {
     *log = (struct lw_handler_log){ .host = host, .handler = handler };
+    lw_timer_init(&log->timer, on_timer);
+}
+
+void
+lw_handler_log_deinit(struct lw_handler_log *log)
+{
+    if (log->host) {
+        say_dropped(log);
+    }
 }
 
 void
@@ -52,13 +81,12 @@ clean(struct lw_bytes line, char *out, size_t size)
 }
 
 static void
-say_dropped(struct lw_handler_log *log)
+drop(struct lw_handler_log *log)
 {
-    if (log->dropped > 0) {
-        lw_host_log(log->host, LW_LOG_WARN, "handler.output_dropped",
-                    "a program printed more than is passed on", "handler=%s lines=%" PRIu64,
-                    log->handler, log->dropped);
-        log->dropped = 0;
+    log->dropped++;
+    log->dropped_total++;
+    if (!lw_timer_is_armed(&log->timer)) {
+        lw_timers_arm(&log->host->timers, &log->timer, log->second_began + SECOND);
     }
 }
 
@@ -73,8 +101,7 @@ may_pass(struct lw_handler_log *log, size_t bytes)
         say_dropped(log);
     }
     if (log->second_lines >= LINES_A_SECOND || log->second_bytes >= BYTES_A_SECOND) {
-        log->dropped++;
-        log->dropped_total++;
+        drop(log);
         return false;
     }
     log->second_lines++;

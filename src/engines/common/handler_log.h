@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program prints, on its way to our log: at most a number of lines and bytes a second,
- * the rest counted and said; control characters and broken UTF-8 replaced. The last lines are
+ * What a program prints, on its way to our log: at most a number of lines and bytes a second, the
+ * rest counted, and the count said when the second is over, whatever comes then; control characters and broken UTF-8 replaced. The last lines are
  * kept, since they usually say why a program died.
  */
 #ifndef LW_ENGINES_COMMON_HANDLER_LOG_H
@@ -9,6 +9,7 @@
 
 #include "base/host.h"
 #include "base/text.h"
+#include "base/timers.h"
 
 #define LW_HANDLER_LOG_LINES 3
 #define LW_HANDLER_LOG_BYTES 160
@@ -21,11 +22,14 @@ struct lw_handler_log {
     size_t second_bytes;
     uint64_t dropped; /* since it was last said */
     uint64_t dropped_total;
+    struct lw_timer timer; /* armed while there is a count to say */
     char last[LW_HANDLER_LOG_LINES][LW_HANDLER_LOG_BYTES];
     uint32_t last_count; /* ever */
 };
 
 void lw_handler_log_init(struct lw_handler_log *log, struct lw_host *host, const char *handler);
+/* Says what is still to be said. Fine for one that is all zeros. */
+void lw_handler_log_deinit(struct lw_handler_log *log);
 /* Forgets the last lines: a new process begins. */
 void lw_handler_log_begin(struct lw_handler_log *log);
 /* Passes a line on. `stream` is "stderr" or "stdout". */

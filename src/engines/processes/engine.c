@@ -258,6 +258,7 @@ destroy(struct lw_engine *engine)
         lw_processes_worker_deinit(&processes->workers[i]);
     }
     lw_processes_end_zygote(processes);
+    lw_handler_log_deinit(&processes->zygote_log);
     disarm_all(processes);
     lw_free(processes->workers);
     lw_free(processes->properties);

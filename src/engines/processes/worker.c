@@ -686,5 +686,6 @@ lw_processes_worker_deinit(struct lw_processes_worker *worker)
         release(worker);
         worker->state = LW_PROCESSES_IDLE;
     }
+    lw_handler_log_deinit(&worker->log);
     lw_free(worker->open);
 }

@@ -6,7 +6,10 @@
  */
 #include "engines/programs/programs.h"
 
+#include <inttypes.h>
+
 #define MEMORY_AFTER (100 * LW_MS)
+#define MEMORY_SAID_EVERY (10000 * LW_MS)
 
 void
 lw_programs_update_room(struct lw_programs *programs)
@@ -26,10 +29,27 @@ lw_programs_update_room(struct lw_programs *programs)
     }
 }
 
-void
-lw_programs_wait_for_memory(struct lw_programs *programs)
+/* One line for all the trials of ten seconds: a lack that lasts is seen, and does not flood. */
+static void
+say_memory(struct lw_programs *programs, const char *what)
 {
     struct lw_host *host = programs->engine.host;
+    programs->memory_tries++;
+    if (programs->memory_quiet_until > host->now) {
+        return;
+    }
+    lw_host_log(host, LW_LOG_WARN, "handler.no_memory", what,
+                "handler=%s tries=%" PRIu64 " reason=\"Cannot allocate memory\"",
+                programs->name, programs->memory_tries);
+    programs->memory_quiet_until = host->now + MEMORY_SAID_EVERY;
+    programs->memory_tries = 0;
+}
+
+void
+lw_programs_wait_for_memory(struct lw_programs *programs, const char *what)
+{
+    struct lw_host *host = programs->engine.host;
+    say_memory(programs, what);
     programs->engine.room = 0;
     programs->engine.has_changed = true;
     lw_timers_arm(&host->timers, &programs->memory_timer, host->now + MEMORY_AFTER);
@@ -84,7 +104,7 @@ run_suspect(struct lw_programs *programs)
         lw_list_remove(node);
         if (!lw_programs_worker_give(programs->alone, task)) {
             lw_list_push_front(&programs->suspects, node);
-            lw_programs_wait_for_memory(programs);
+            lw_programs_wait_for_memory(programs, LW_PROGRAMS_NO_REQUEST);
             return;
         }
         lw_programs_worker_flush(programs->alone);
@@ -103,7 +123,7 @@ run_waiting(struct lw_programs *programs)
         lw_list_remove(node);
         if (!lw_programs_worker_give(worker, lw_programs_task_in(node))) {
             lw_list_push_front(&programs->waiting, node);
-            lw_programs_wait_for_memory(programs);
+            lw_programs_wait_for_memory(programs, LW_PROGRAMS_NO_REQUEST);
             return;
         }
         lw_programs_worker_flush(worker);

@@ -111,7 +111,7 @@ take_one(struct lw_programs *programs, struct lw_delivery *delivery)
     if (task) {
         lw_programs_tasks_give(&programs->tasks, task);
     }
-    lw_programs_wait_for_memory(programs);
+    lw_programs_wait_for_memory(programs, LW_PROGRAMS_NO_REQUEST);
     return false;
 }
 

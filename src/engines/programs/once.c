@@ -338,7 +338,9 @@ take_one(struct lw_once *once, struct lw_delivery *delivery)
         return true;
     }
     if (failure.code == ENOMEM) {
-        lw_programs_wait_for_memory(&once->programs);
+        lw_programs_wait_for_memory(&once->programs,
+                                    "there is no memory to run a program for a message, "
+                                    "which waits: it is tried again every 100 ms");
         return false;
     }
     char text[128];

@@ -377,6 +377,7 @@ lw_once_run_deinit(struct lw_once_run *run)
     }
     lw_timers_disarm(timers, &run->timer);
     lw_timers_disarm(timers, &run->look_timer);
+    lw_handler_log_deinit(&run->log);
     lw_programs_reader_deinit(&run->output);
     lw_programs_reader_deinit(&run->errors);
 }

@@ -33,6 +33,8 @@ struct lw_programs {
     struct lw_timer start_timer;
     struct lw_timer stop_timer;
     struct lw_timer memory_timer; /* room is 0 for want of memory: looks again */
+    uint64_t memory_quiet_until;  /* it was said */
+    uint64_t memory_tries;        /* since it was said */
     struct lw_timer sample_timer; /* armed while there is a process that has a limit */
     struct lw_programs_limits limits;
     struct lw_programs_launch launch;
@@ -81,8 +83,13 @@ void lw_programs_update_room(struct lw_programs *programs);
 struct lw_programs_worker *lw_programs_least_loaded(struct lw_programs *programs);
 /* Something changed at a worker: what waits goes on, and room is counted anew. */
 void lw_programs_go_on(struct lw_programs *programs);
-/* A request found no memory: nothing is taken until a timer has looked again. */
-void lw_programs_wait_for_memory(struct lw_programs *programs);
+#define LW_PROGRAMS_NO_REQUEST                                                                 \
+    "there is no memory to hand a message over, which waits: it is tried again every 100 ms"
+/*
+ * A message found no memory: nothing is taken until a timer has looked again. `what` says so in the
+ * log, at most once in ten seconds.
+ */
+void lw_programs_wait_for_memory(struct lw_programs *programs, const char *what);
 void lw_programs_on_memory_timer(struct lw_timer *timer, uint64_t now);
 
 /* -- supply.c -- */

@@ -447,6 +447,7 @@ lw_programs_worker_deinit(struct lw_programs_worker *worker)
     }
     lw_timers_disarm(&worker->config->host->timers, &worker->timer);
     lw_timers_disarm(&worker->config->host->timers, &worker->look_timer);
+    lw_handler_log_deinit(&worker->log);
     lw_programs_channels_deinit(worker);
     lw_programs_sender_deinit(&worker->sender);
 }
