@@ -539,7 +539,6 @@ lw_talk_ask(struct lw_talk *talk, int64_t id, const struct lw_delivery *delivery
     if (id > 0 && talk->protocol->doubt) {
         show_sent(talk, json_of(talk, before));
     }
-    flush(talk);
     return true;
 }
 

@@ -56,7 +56,9 @@ int lw_talk_open(struct lw_talk *talk, const struct lw_programs_command *command
 /* False without memory. */
 bool lw_talk_greet(struct lw_talk *talk, const struct lw_programs_hello *hello);
 /*
- * Hands a message over; false without memory. The delivery stays until lw_talk_forget.
+ * Hands a message over; false without memory. The delivery stays until lw_talk_forget. It is
+ * written when it is next heard or finished, so that several come in one piece: a program that
+ * takes what one read gives for one message is found however the two are scheduled.
  * has_more_words: with fields that this version does not know; for small messages only.
  */
 bool lw_talk_ask(struct lw_talk *talk, int64_t id, const struct lw_delivery *delivery,
