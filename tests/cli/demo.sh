@@ -40,7 +40,8 @@ peak_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 assert code == 0, code
 assert b"\033[?1049h" in text and b"\033[?1049l" in text, "the screen is not given back"
 assert b"slots" in text and b"lost 0" in text, text[-2000:]
-is_sanitized = b"__asan_init" in open(sys.argv[1], "rb").read()
+program = open(sys.argv[1], "rb").read()
+is_sanitized = b"__asan_init" in program or b"__tsan_init" in program
 assert is_sanitized or peak_kb <= 16384, peak_kb
 P
 finish
