@@ -48,8 +48,9 @@ LW_API const char *lw_handler_option(const struct lw_handler_setup *setup, const
                                      const char *otherwise);
 
 /*
- * A handler. At least one of `handle` and `handle_async` is given; with both, the loop takes
- * `handle_async` and other engines `handle`.
+ * A handler. At least one of `handle`, `handle_async` and `handle_batch` is given. With both of the
+ * first two, the loop takes `handle_async` and other engines `handle`; where the handler is to take
+ * several messages at once (`batch`), it is `handle_batch`.
  */
 struct lw_handler_plugin {
     uint32_t abi;      /* LW_HANDLER_ABI; both are filled by LW_HANDLER_HEAD */
@@ -75,6 +76,12 @@ struct lw_handler_plugin {
      * of the dispatcher are gone by then. Not called when the process is killed. NULL: none.
      */
     void (*close)(void *user);
+    /*
+     * Takes several messages in one call, where the configuration has a `batch` of more than one;
+     * called where `handle` would be. The only form of its plug-in, it gets one at a time without
+     * a `batch`.
+     */
+    lw_handler_batch_fn handle_batch;
 };
 
 /* Begins the definition of a handler under that name. */

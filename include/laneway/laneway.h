@@ -433,8 +433,8 @@ struct lw_subscription_options {
     enum lw_engine_kind engine;
     lw_handler_fn handler; /* blocking, on LW_ENGINE_THREADS or _LOOP; or lw_processes_init */
     lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
-    lw_handler_batch_fn handler_batch; /* blocking, on LW_ENGINE_THREADS or _LOOP */
-    struct lw_batch_options batch;     /* of handler_batch, programs and http */
+    lw_handler_batch_fn handler_batch; /* blocking, on the same */
+    struct lw_batch_options batch;     /* of handler_batch, plug-ins, programs and http */
     void *user;
     uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
     int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */

@@ -199,7 +199,10 @@ choose_engine(struct lw_config_build *build, struct lw_config_handler *handler,
     }
 }
 
-/* Blocking functions, built-in handlers, services and programs that are kept alive take several. */
+/*
+ * Blocking functions, built-in handlers, services and programs that are kept alive take several
+ * messages. Of a plug-in that is told by its table, when it is loaded.
+ */
 static void
 check_batch(struct lw_config_build *build, const struct lw_config_handler *handler)
 {
@@ -209,7 +212,9 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
     bool is_told = handler->kind == LW_CONFIG_PROGRAM &&
                    handler->run.protocol != LW_PROTOCOL_ONCE;
     enum lw_handler_form form = form_of(handler);
-    bool takes_one = (form != LW_FORM_FUNCTION && form != LW_FORM_SERVICE && !is_told) || is_io;
+    bool may_take = form == LW_FORM_FUNCTION || form == LW_FORM_SERVICE || is_told ||
+                    handler->kind == LW_CONFIG_PLUGIN;
+    bool takes_one = !may_take || is_io;
     if (!batch || handler->run.batch.size <= 1 || !takes_one) {
         return;
     }
@@ -220,7 +225,8 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
         item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
     lw_diagnostic_help(item,
                        "leave batch out; programs of protocol lines and frames, services "
-                       "behind HTTP, functions and the built-in handlers but io take several");
+                       "behind HTTP, functions, plug-ins and the built-in handlers but io take "
+                       "several");
 }
 
 /* Keys that only some handlers have, and what a handler is that has none of them. */

@@ -16,12 +16,12 @@ static const struct engine_row {
 } engines[] = {
     [LW_ENGINE_LOOP] = { "loop", BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_ASYNC) |
                                      BIT(LW_FORM_BATCH) | BIT(LW_FORM_PLUGIN) |
-                                     BIT(LW_FORM_PLUGIN_ASYNC) },
-    [LW_ENGINE_THREADS] = { "threads",
-                            BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_BATCH) | BIT(LW_FORM_PLUGIN) },
+                                     BIT(LW_FORM_PLUGIN_ASYNC) | BIT(LW_FORM_PLUGIN_BATCH) },
+    [LW_ENGINE_THREADS] = { "threads", BIT(LW_FORM_FUNCTION) | BIT(LW_FORM_BATCH) |
+                                           BIT(LW_FORM_PLUGIN) | BIT(LW_FORM_PLUGIN_BATCH) },
     [LW_ENGINE_PROGRAMS] = { "programs", BIT(LW_FORM_PROGRAM) },
     [LW_ENGINE_HTTP] = { "http", BIT(LW_FORM_SERVICE) },
-    [LW_ENGINE_PROCESSES] = { "processes", BIT(LW_FORM_PLUGIN) },
+    [LW_ENGINE_PROCESSES] = { "processes", BIT(LW_FORM_PLUGIN) | BIT(LW_FORM_PLUGIN_BATCH) },
 };
 
 enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };
@@ -33,6 +33,7 @@ static const char *const forms[] = {
     [LW_FORM_PROGRAM] = "a program",
     [LW_FORM_PLUGIN] = "a plug-in",
     [LW_FORM_PLUGIN_ASYNC] = "a plug-in that has only handle_async",
+    [LW_FORM_PLUGIN_BATCH] = "a plug-in that has only handle_batch",
     [LW_FORM_SERVICE] = "a service behind HTTP",
 };
 _Static_assert(sizeof forms / sizeof forms[0] == LW_HANDLER_FORMS, "a name per form");

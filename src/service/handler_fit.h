@@ -15,6 +15,7 @@ enum lw_handler_form {
     LW_FORM_PROGRAM,      /* a command */
     LW_FORM_PLUGIN,       /* a handler in a shared object that has `handle` */
     LW_FORM_PLUGIN_ASYNC, /* one that has only `handle_async` */
+    LW_FORM_PLUGIN_BATCH, /* one that has only `handle_batch` */
     LW_FORM_SERVICE,      /* something that is asked over HTTP */
     LW_HANDLER_FORMS
 };

@@ -238,7 +238,14 @@ check_batch(const char *name, const struct lw_subscription_options *options,
                             "batch.size and batch.bytes are at least 1", ret_error);
     }
     bool is_told = options->program && options->protocol != LW_PROTOCOL_ONCE;
-    if (batch->size == 1 || options->handler_batch || options->http || is_told) {
+    if (batch->size > 1 && options->engine == LW_ENGINE_PROCESSES &&
+        options->processes.pins_lanes && batch->keys == LW_BATCH_KEYS_MANY) {
+        return refuse_batch(name,
+                            "its lanes are pinned, and a batch of several keys has no one",
+                            "use \"batch: {keys: one}\", or \"lanes: shared\"", ret_error);
+    }
+    if (batch->size == 1 || options->handler_batch || options->http || options->plugin ||
+        is_told) {
         return LW_STATUS_OK;
     }
     char what[128];
@@ -292,7 +299,8 @@ check_handler(const char *name, const struct lw_subscription_options *options, b
         return refuse(name, "there is no such engine",
                       "engine is one of the LW_ENGINE_... constants", ret_error);
     }
-    if (is_own && options->engine == LW_ENGINE_PROCESSES && options->handler) {
+    bool is_function = options->handler || options->handler_batch;
+    if (is_own && options->engine == LW_ENGINE_PROCESSES && is_function) {
         return check_own(name, options, ret_error);
     }
     return lw_handler_fits(options->engine, form_of(options))
@@ -345,6 +353,40 @@ destroy_plugin(void *object)
     lw_free(object);
 }
 
+/* What of the plug-in the engine can run. */
+static enum lw_handler_form
+form_of_plugin(const struct lw_handler_plugin *table)
+{
+    return table->handle         ? LW_FORM_PLUGIN
+           : table->handle_async ? LW_FORM_PLUGIN_ASYNC
+                                 : LW_FORM_PLUGIN_BATCH;
+}
+
+static bool
+takes_batches(const struct lw_handler_plugin *table,
+              const struct lw_subscription_options *options)
+{
+    return options->batch.size > 1 || form_of_plugin(table) == LW_FORM_PLUGIN_BATCH;
+}
+
+/* Before any of its functions is called. */
+static enum lw_status
+check_table(const struct lw_engine_request *request, const struct lw_handler_plugin *table,
+            struct lw_error *ret_error)
+{
+    const struct lw_subscription_options *options = request->options;
+    if (!takes_batches(table, options)) {
+        enum lw_handler_form form = form_of_plugin(table);
+        return lw_handler_fits(options->engine, form)
+                   ? LW_STATUS_OK
+                   : refuse_form(request->name, options->engine, form, ret_error);
+    }
+    return table->handle_batch
+               ? LW_STATUS_OK
+               : refuse_batch(request->name, "the plug-in takes one message at a time",
+                              "leave batch out, or give the plug-in handle_batch", ret_error);
+}
+
 static enum lw_status
 open_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request *request,
             struct lw_plugin_file *file, struct lw_error *ret_error)
@@ -359,10 +401,8 @@ open_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request *re
         .option_count = options->plugin_option_count,
         .dispatcher = dispatcher,
     };
-    if (!file->table.handle && !lw_handler_fits(options->engine, LW_FORM_PLUGIN_ASYNC)) {
-        return refuse_form(request->name, options->engine, LW_FORM_PLUGIN_ASYNC, ret_error);
-    }
-    return lw_plugin_file_open(file, &setup, ret_error);
+    enum lw_status status = check_table(request, &file->table, ret_error);
+    return status == LW_STATUS_OK ? lw_plugin_file_open(file, &setup, ret_error) : status;
 }
 
 /*
@@ -386,10 +426,13 @@ resolve_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request 
     if (status != LW_STATUS_OK) {
         return status;
     }
-    bool is_async = !file->table.handle ||
-                    (file->table.handle_async && options->engine == LW_ENGINE_LOOP);
-    options->handler = is_async ? NULL : file->table.handle;
-    options->handler_async = is_async ? file->table.handle_async : NULL;
+    const struct lw_handler_plugin *table = &file->table;
+    bool is_batch = takes_batches(table, options);
+    bool is_async = !is_batch && (!table->handle ||
+                                  (table->handle_async && options->engine == LW_ENGINE_LOOP));
+    options->handler = is_async || is_batch ? NULL : table->handle;
+    options->handler_async = is_async ? table->handle_async : NULL;
+    options->handler_batch = is_batch ? table->handle_batch : NULL;
     options->user = file->user;
     options->plugin = NULL;
     return LW_STATUS_OK;
@@ -474,14 +517,15 @@ create_programs(struct lw_dispatcher *dispatcher, const struct lw_engine_request
  * the worker processes only.
  */
 static enum lw_status
-check_plugin(const struct lw_engine_request *request,
-             const struct lw_subscription_options *options, struct lw_error *ret_error)
+check_plugin(const struct lw_engine_request *request, struct lw_subscription_options *options,
+             struct lw_error *ret_error)
 {
     struct lw_plugin_file file = { 0 };
     enum lw_status status = lw_plugin_file_load(request->name, options->plugin, options->symbol,
                                                 &file, ret_error);
-    if (status == LW_STATUS_OK && !file.table.handle) {
-        status = refuse_form(request->name, options->engine, LW_FORM_PLUGIN_ASYNC, ret_error);
+    if (status == LW_STATUS_OK) {
+        status = check_table(request, &file.table, ret_error);
+        options->batch.size = takes_batches(&file.table, options) ? options->batch.size : 0;
     }
     lw_plugin_file_close(&file);
     return status;
@@ -494,6 +538,7 @@ create_processes(struct lw_dispatcher *dispatcher, const struct lw_engine_reques
     struct lw_processes_options run = {
         .path = options->plugin,
         .handler = options->handler,
+        .handler_batch = options->handler_batch,
         .user = options->user,
         .symbol = options->symbol,
         .service = dispatcher->name,
@@ -506,7 +551,9 @@ create_processes(struct lw_dispatcher *dispatcher, const struct lw_engine_reques
         .start_timeout_ms = options->start_timeout_ms,
         .memory_max = options->memory_max,
         .tune = options->processes,
+        .batch = options->batch,
     };
+    run.batch.size = options->handler ? 0 : run.batch.size; /* as check_plugin has set it */
     return lw_processes_engine_create(dispatcher->host, &dispatcher->completions, request->name,
                                       &run, ret_engine);
 }

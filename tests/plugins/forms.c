@@ -20,9 +20,22 @@ handle_async(struct lw_delivery *delivery, void *user)
     (void)lw_delivery_finish(delivery, LW_OK);
 }
 
+static size_t
+handle_batch(struct lw_delivery *const deliveries[], size_t count, enum lw_verdict verdicts[],
+             void *user)
+{
+    (void)deliveries;
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i] = LW_OK;
+    }
+    return count;
+}
+
 LW_HANDLER(blocking) = { LW_HANDLER_HEAD, .handle = handle };
 LW_HANDLER(asynchronous) = { LW_HANDLER_HEAD, .handle_async = handle_async };
 LW_HANDLER(both) = { LW_HANDLER_HEAD, .handle = handle, .handle_async = handle_async };
+LW_HANDLER(batches) = { LW_HANDLER_HEAD, .handle_batch = handle_batch };
 LW_HANDLER(neither) = { LW_HANDLER_HEAD, .about = "nothing to call" };
 LW_HANDLER(other_abi) = { LW_HANDLER_ABI + 1, sizeof(struct lw_handler_plugin),
                           .handle = handle };

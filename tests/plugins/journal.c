@@ -65,7 +65,18 @@ handle(struct lw_delivery *delivery, void *user)
     return lw_delivery_reply(delivery, value) == LW_STATUS_OK ? LW_OK : LW_RETRY;
 }
 
+static size_t
+handle_batch(struct lw_delivery *const deliveries[], size_t count, enum lw_verdict verdicts[],
+             void *user)
+{
+    (void)fprintf(user, "batch of %zu\n", count);
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i] = handle(deliveries[i], user);
+    }
+    return count;
+}
+
 LW_HANDLER(lw_handler) = {
     LW_HANDLER_HEAD,      .about = "journal 1",   .handle = handle,
-    .open = open_journal, .close = close_journal,
+    .open = open_journal, .close = close_journal, .handle_batch = handle_batch,
 };

@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -431,6 +432,22 @@ handle(struct lw_delivery *delivery, void *user)
     return do_harm(command);
 }
 
+/* A verdict each, or the first one with option `verdict`; one too few when the first is `short`. */
+static size_t
+handle_batch(struct lw_delivery *const deliveries[], size_t count, enum lw_verdict verdicts[],
+             void *user)
+{
+    struct lw_bytes first = lw_delivery_value(deliveries[0]);
+    bool is_one = user != NULL;
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i] = handle(deliveries[i], user);
+    }
+    if (is_one) {
+        return 1;
+    }
+    return first.size == 5 && memcmp(first.data, "short", 5) == 0 ? count - 1 : count;
+}
+
 static enum lw_status
 start(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
 {
@@ -443,7 +460,12 @@ start(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *er
     if (strcmp(lw_handler_option(setup, "open", "yes"), "crash") == 0) {
         crash("the constructor of everything failed");
     }
+    if (strcmp(lw_handler_option(setup, "verdict", "each"), "one") == 0) {
+        static char one;
+        *ret_user = &one;
+    }
     return LW_STATUS_OK;
 }
 
-LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .handle = handle, .open = start };
+LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .handle = handle, .open = start,
+                           .handle_batch = handle_batch };

@@ -173,6 +173,91 @@ an_asynchronous_plugin_runs_on_the_loop_by_its_symbol(void **state)
 }
 
 static void
+take_batches_on(struct trial *trial, const char *engine)
+{
+    char handler[512];
+    snprintf(handler, sizeof handler,
+             "{ plugin: %s, engine: %s,%s options: { journal: %s },\n"
+             "  batch: { size: 3, wait: 1h } }",
+             PLUGIN("journal"), engine, strcmp(engine, "processes") == 0 ? " workers: 1," : "",
+             trial->journal);
+    assert_int_equal(load(trial, handler), LW_STATUS_OK);
+    service_publish(trial->service, "a", "k", 6);
+    run_dry(trial, trial->dispatcher, "group", "a");
+    destroy(&trial->dispatcher);
+    read_text(trial, trial->journal);
+    assert_int_equal(count_of(trial->text, "batch of 3\n"), 2);
+    assert_int_equal(count_of(trial->text, "batch of"), 2);
+    assert_int_equal(count_of(trial->text, "\na "), 6);
+}
+
+static void
+a_plugin_takes_batches_on_the_loop(void **state)
+{
+    take_batches_on(*state, "loop");
+}
+
+static void
+a_plugin_takes_batches_on_threads(void **state)
+{
+    take_batches_on(*state, "threads");
+}
+
+static void
+a_plugin_takes_batches_in_processes(void **state)
+{
+    take_batches_on(*state, "processes");
+}
+
+/* No batch is wanted, and it has no other form. */
+static void
+a_plugin_that_has_only_batches_gets_one_message_at_a_time(void **state)
+{
+    struct trial *trial = *state;
+    assert_int_equal(load(trial, "{ plugin: " PLUGIN("forms") ", symbol: batches }"),
+                     LW_STATUS_OK);
+    service_publish(trial->service, "a", "k", 5);
+    run_dry(trial, trial->dispatcher, "group", "a");
+}
+
+static void
+a_plugin_that_has_only_batches_gets_one_at_a_time_in_processes(void **state)
+{
+    struct trial *trial = *state;
+    assert_int_equal(load(trial,
+                          "{ plugin: " PLUGIN("forms") ", symbol: batches,\n"
+                                                       "  engine: processes, workers: 1 }"),
+                     LW_STATUS_OK);
+    service_publish(trial->service, "a", "k", 5);
+    run_dry(trial, trial->dispatcher, "group", "a");
+}
+
+static void
+a_plugin_without_a_form_for_batches_is_refused_them(void **state)
+{
+    static const enum lw_engine_kind engines[] = { LW_ENGINE_LOOP, LW_ENGINE_THREADS,
+                                                   LW_ENGINE_PROCESSES };
+    struct trial *trial = *state;
+    struct lw_subscription_options options = trial->service->options;
+    struct lw_error *error = &trial->service->error;
+    options.plugin = PLUGIN("forms");
+    options.symbol = "blocking";
+    options.batch.size = 2;
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        options.engine = engines[i];
+        assert_int_equal(lw_dispatcher_subscribe(trial->service->dispatcher, &options, error),
+                         LW_STATUS_INVALID);
+        assert_string_equal(error->code, "E0320");
+        assert_non_null(strstr(error->help, "give the plug-in handle_batch"));
+    }
+    options.symbol = "batches";
+    options.processes.pins_lanes = true;
+    assert_int_equal(lw_dispatcher_subscribe(trial->service->dispatcher, &options, error),
+                     LW_STATUS_INVALID);
+    assert_non_null(strstr(error->message, "its lanes are pinned"));
+}
+
+static void
 two_entries_are_two_instances(void **state)
 {
     struct trial *trial = *state;
@@ -290,10 +375,13 @@ every_bad_combination_of_engine_and_handler_is_refused(void **state)
             options.handler_batch = form == LW_FORM_BATCH ? do_nothing_at_once : NULL;
             options.program = form == LW_FORM_PROGRAM ? program : NULL;
             options.http = form == LW_FORM_SERVICE ? &http : NULL;
-            options.plugin = form == LW_FORM_PLUGIN || form == LW_FORM_PLUGIN_ASYNC
+            options.plugin = form == LW_FORM_PLUGIN || form == LW_FORM_PLUGIN_ASYNC ||
+                                     form == LW_FORM_PLUGIN_BATCH
                                  ? PLUGIN("forms")
                                  : NULL;
-            options.symbol = form == LW_FORM_PLUGIN ? "blocking" : "asynchronous";
+            options.symbol = form == LW_FORM_PLUGIN         ? "blocking"
+                             : form == LW_FORM_PLUGIN_BATCH ? "batches"
+                                                            : "asynchronous";
             enum lw_status status = lw_dispatcher_subscribe(dispatcher, &options, error);
             bool fits = lw_handler_fits(options.engine, (enum lw_handler_form)form);
             assert_int_equal(status, fits ? LW_STATUS_OK : LW_STATUS_INVALID);
@@ -495,6 +583,12 @@ main(void)
         TEST(a_plugin_runs_on_the_loop),
         TEST(a_plugin_runs_on_threads),
         TEST(an_asynchronous_plugin_runs_on_the_loop_by_its_symbol),
+        TEST(a_plugin_takes_batches_on_the_loop),
+        TEST(a_plugin_takes_batches_on_threads),
+        TEST(a_plugin_takes_batches_in_processes),
+        TEST(a_plugin_that_has_only_batches_gets_one_message_at_a_time),
+        TEST(a_plugin_that_has_only_batches_gets_one_at_a_time_in_processes),
+        TEST(a_plugin_without_a_form_for_batches_is_refused_them),
         TEST(two_entries_are_two_instances),
         TEST(a_plugin_that_refuses_to_start_stops_the_load),
         TEST(a_plugin_that_cannot_be_loaded_stops_the_load),

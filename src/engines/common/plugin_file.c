@@ -225,8 +225,9 @@ read_table(const struct subject *of, const void *found, struct lw_handler_plugin
     if (table.size < sizeof table) {
         memset((char *)&table + table.size, 0, sizeof table - table.size);
     }
-    if (!table.handle && !table.handle_async) {
-        return refuse_symbol(of, "has neither handle nor handle_async", ret_error);
+    if (!table.handle && !table.handle_async && !table.handle_batch) {
+        return refuse_symbol(of, "has none of handle, handle_async and handle_batch",
+                             ret_error);
     }
     *ret_table = table;
     return LW_STATUS_OK;

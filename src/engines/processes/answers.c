@@ -234,14 +234,16 @@ read_head(const struct lw_processes_worker *worker, uint64_t available,
         return false;
     }
     lw_processes_copy_once(ret_head, at, sizeof *ret_head);
+    /* Members of a batch may have none. */
+    unsigned verdict_max = worker->owner->engine.batch.size > 0 ? LW_PENDING : LW_ERROR;
     bool is_item = ret_head->flags & LW_PROCESSES_IS_EXTERNAL;
     uint64_t body_max = is_item ? worker->owner->options.tune.item_bytes_max
                                 : ret_head->size - sizeof *ret_head;
     *ret_body = at + sizeof *ret_head;
     return ret_head->size >= sizeof *ret_head && ret_head->size % 8 == 0 &&
            ret_head->size <= available && ret_head->body_size <= body_max &&
-           ret_head->verdict <= LW_ERROR && ret_head->seq == worker->first &&
-           worker->first < worker->published_next;
+           ret_head->seq == worker->first && worker->first < worker->published_next &&
+           ret_head->verdict <= verdict_max;
 }
 
 static void
@@ -305,6 +307,35 @@ take_outcome(struct lw_processes_worker *worker, const struct lw_processes_answe
     return read != LW_PROCESSES_READ_BROKEN;
 }
 
+/* Of one verdict for all: what a member said cannot be kept, so it was not said of any. */
+static void
+take_back(struct lw_delivery *first)
+{
+    static const char reason[] =
+        "what the handler said of a message of the batch cannot be kept";
+    struct lw_outcome *outcome = lw_delivery_outcome(first);
+    if (outcome) {
+        lw_outcome_clear(outcome);
+        lw_outcome_set_reason(outcome, reason, sizeof reason - 1);
+    }
+    first->verdict = LW_ERROR;
+}
+
+/* One answer of a batch; true: it was the last one. */
+static bool
+take_member(struct lw_processes_worker *worker, const struct lw_processes_answer *head,
+            struct lw_delivery *first, struct lw_delivery *member)
+{
+    if (member == first) {
+        first->task_answers = head->verdicts;
+        first->is_each = worker->owner->engine.batch.verdict == LW_BATCH_VERDICT_EACH;
+    } else if (!first->is_each && member->verdict != LW_PENDING) {
+        take_back(first);
+    }
+    worker->unanswered = member->task_next;
+    return worker->unanswered == NULL;
+}
+
 /* Takes the next record; false when it is against the rules. */
 static bool
 take_answer(struct lw_processes_worker *worker, uint64_t available)
@@ -314,17 +345,21 @@ take_answer(struct lw_processes_worker *worker, uint64_t available)
     if (!read_head(worker, available, &head, &body)) {
         return false;
     }
-    struct lw_delivery *delivery = *lw_processes_open_at(worker, worker->first);
+    struct lw_delivery *first = *lw_processes_open_at(worker, worker->first);
+    struct lw_delivery *delivery = worker->unanswered ? worker->unanswered : first;
     delivery->verdict = (uint8_t)head.verdict;
     if (!take_outcome(worker, &head, body, delivery)) {
         return false;
     }
     take_times(worker, &head);
     worker->answer_tail += head.size;
+    if (first->is_batch && !take_member(worker, &head, first, delivery)) {
+        return true;
+    }
     worker->first++;
     worker->answered++;
-    delivery->engine_data = NULL;
-    lw_engine_done(&worker->owner->engine, delivery);
+    first->engine_data = NULL;
+    lw_engine_done(&worker->owner->engine, first);
     return true;
 }
 
@@ -344,7 +379,7 @@ give_room_back(struct lw_processes_worker *worker, uint32_t count)
     worker->owner->good_answers += count;
     if (worker->first < worker->published_next) {
         const struct lw_delivery *front = *lw_processes_open_at(worker, worker->first);
-        if (atomic_load_explicit(&front->is_cancelled, memory_order_relaxed)) {
+        if (lw_processes_is_cancelled(front)) {
             atomic_store_explicit(&words->cancelled, worker->first, memory_order_relaxed);
         }
         lw_processes_worker_watch_clock(worker);

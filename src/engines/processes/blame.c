@@ -71,6 +71,12 @@ lw_processes_refuse_large(struct lw_processes *processes, struct lw_delivery *de
     char reason[LW_REASON_MAX];
     char limit[32];
     lw_text_from_size((int64_t)processes->options.tune.item_bytes_max, limit, sizeof limit);
+    if (delivery->task_next) {
+        /* Each runs again alone, and the one that is too large is refused then. */
+        say(delivery, "a message of the batch is too large", false, 0);
+        report(processes, delivery, LW_ERROR);
+        return;
+    }
     (void)snprintf(
         reason, sizeof reason,
         "the message, %zu bytes of payload, is larger than engine processes hands to "
@@ -119,8 +125,9 @@ charge_crash(struct lw_processes_worker *worker, struct lw_delivery *delivery)
 {
     struct lw_processes *processes = worker->owner;
     char reason[LW_REASON_MAX + 1];
-    uint32_t crashes = count_crash(delivery);
-    bool is_last = crashes >= processes->options.tune.max_crashes;
+    bool is_several = delivery->task_next != NULL; /* nobody knows whose crash it was */
+    uint32_t crashes = is_several ? 0 : count_crash(delivery);
+    bool is_last = !is_several && crashes >= processes->options.tune.max_crashes;
     write_reason(worker, crashes, is_last, reason, sizeof reason);
     say(delivery, reason, false, worker->end.signal);
     processes->figures.charged++;
@@ -136,6 +143,20 @@ charge_late(struct lw_processes *processes, struct lw_delivery *delivery)
     (void)snprintf(reason, sizeof reason, "timed out after %s", duration);
     say(delivery, reason, false, 0);
     report(processes, delivery, LW_ERROR);
+}
+
+/* What some members of a batch had said before the end. */
+static void
+forget_answers(struct lw_delivery *first)
+{
+    first->is_each = false;
+    first->task_answers = 1;
+    for (struct lw_delivery *member = first; member; member = member->task_next) {
+        member->verdict = LW_PENDING;
+        if (member->outcome) {
+            lw_outcome_clear(member->outcome);
+        }
+    }
 }
 
 static void
@@ -192,6 +213,10 @@ static void
 judge(struct lw_processes_worker *worker)
 {
     bool is_front = true;
+    if (worker->unanswered) {
+        forget_answers(*lw_processes_open_at(worker, worker->first));
+        worker->unanswered = NULL;
+    }
     while (worker->first < worker->next) {
         struct lw_delivery *delivery = *lw_processes_open_at(worker, worker->first++);
         if (is_front) {

@@ -41,10 +41,28 @@ struct context {
     int32_t partition;
 };
 
+struct child;
+
+/* A message as its handler sees it. */
+struct member {
+    struct lw_delivery delivery;
+    struct child *child;
+    struct lw_processes_request request;
+    const unsigned char *identity; /* of the request, behind its head */
+    const unsigned char *packed_headers;
+    struct lw_header *headers;
+    size_t header_capacity;
+    bool has_headers; /* unpacked */
+    const struct context *context;
+    struct context own; /* in a batch */
+    struct lw_partition partition;
+};
+
 struct child {
     struct lw_processes_shared shared;
     struct lw_plugin_file *file;
     lw_handler_fn handler;
+    lw_handler_batch_fn handler_batch;
     void *user;
     bool has_function;
     int wake; /* each wakes the other by it */
@@ -54,27 +72,24 @@ struct child {
     size_t item_bytes_max;
     int64_t timeout_ms;
     uint64_t now; /* of the last look at the clock; a handler's begin is the end before */
-    struct lw_processes_request request;
-    const unsigned char *identity; /* of the request, behind its head */
-    const unsigned char *packed_headers;
-    struct lw_header *headers;
-    size_t header_capacity;
-    bool has_headers; /* unpacked */
-    const struct context *context;
     struct context contexts[LW_PROCESSES_CONTEXTS];
-    struct lw_delivery delivery;
+    struct member one;
+    struct member **members; /* of a batch; they never move */
+    struct lw_delivery **deliveries;
+    enum lw_verdict *verdicts;
+    uint32_t capacity;
+    bool has_one_verdict; /* for several messages: what is said of one would be said of all */
     struct lw_subscription subscription;
-    struct lw_partition partition;
     struct lw_broker broker;
 };
 
 /* One per process; too large for a stack. */
 static struct child the_child;
 
-static const struct child *
-child_of(const struct lw_delivery *delivery)
+static const struct member *
+member_of(const struct lw_delivery *delivery)
 {
-    return LW_CONTAINER_CONST(delivery, struct child, delivery);
+    return LW_CONTAINER_CONST(delivery, struct member, delivery);
 }
 
 /* -- What the handler sees ----------------------------------------------------------------------- */
@@ -82,24 +97,25 @@ child_of(const struct lw_delivery *delivery)
 static uint32_t
 retries(const struct lw_delivery *delivery)
 {
-    return child_of(delivery)->request.retries;
+    return member_of(delivery)->request.retries;
 }
 
 static size_t
 message_id(const struct lw_delivery *delivery, char *out, size_t size)
 {
-    const struct child *child = child_of(delivery);
-    const struct lw_processes_request *request = &child->request;
-    const unsigned char *place = child->identity + request->identity_size;
+    const struct member *member = member_of(delivery);
+    const struct lw_processes_request *request = &member->request;
+    const unsigned char *place = member->identity + request->identity_size;
+    const struct context *context = member->context;
     int length = 0;
     if (request->identity_size > 0) {
-        length = snprintf(out, size, "%.*s", (int)request->identity_size, child->identity);
+        length = snprintf(out, size, "%.*s", (int)request->identity_size, member->identity);
     } else if (request->place_size > 0) {
-        length = snprintf(out, size, "%.*s%.*s", (int)child->context->prefix_size,
-                          child->context->prefix, (int)request->place_size, place);
+        length = snprintf(out, size, "%.*s%.*s", (int)context->prefix_size, context->prefix,
+                          (int)request->place_size, place);
     } else {
-        length = snprintf(out, size, "%.*s%lld", (int)child->context->prefix_size,
-                          child->context->prefix, (long long)request->position);
+        length = snprintf(out, size, "%.*s%lld", (int)context->prefix_size, context->prefix,
+                          (long long)request->position);
     }
     return length > 0 ? (size_t)length : 0;
 }
@@ -107,10 +123,10 @@ message_id(const struct lw_delivery *delivery, char *out, size_t size)
 static bool
 is_cancelled(const struct lw_delivery *delivery)
 {
-    const struct child *child = child_of(delivery);
-    uint64_t cancelled = atomic_load_explicit(&child->shared.words->cancelled,
+    const struct member *member = member_of(delivery);
+    uint64_t cancelled = atomic_load_explicit(&member->child->shared.words->cancelled,
                                               memory_order_relaxed);
-    return cancelled == child->request.seq || lw_delivery_deadline_ms(delivery) == 0;
+    return cancelled == member->request.seq || lw_delivery_deadline_ms(delivery) == 0;
 }
 
 static const struct lw_view_ops view_ops = {
@@ -121,57 +137,65 @@ static const struct lw_view_ops view_ops = {
 };
 
 static bool
-reserve_headers(struct child *child, size_t count)
+reserve_headers(struct member *member, size_t count)
 {
-    if (count <= child->header_capacity) {
+    if (count <= member->header_capacity) {
         return true;
     }
-    struct lw_header *grown = lw_resize_array(child->headers, count, sizeof *grown);
+    struct lw_header *grown = lw_resize_array(member->headers, count, sizeof *grown);
     if (grown) {
-        child->headers = grown;
-        child->header_capacity = count;
+        member->headers = grown;
+        member->header_capacity = count;
     }
     return grown != NULL;
 }
 
 static void
-unpack_headers(struct child *child)
+unpack_headers(struct member *member)
 {
-    const unsigned char *at = child->packed_headers;
-    for (uint32_t i = 0; i < child->request.header_count; i++) {
+    const unsigned char *at = member->packed_headers;
+    for (uint32_t i = 0; i < member->request.header_count; i++) {
         uint32_t sizes[2];
         memcpy(sizes, at, sizeof sizes);
         at += sizeof sizes;
         bool has_value = sizes[1] != UINT32_MAX;
-        child->headers[i].name = (struct lw_bytes){ at, sizes[0] };
+        member->headers[i].name = (struct lw_bytes){ at, sizes[0] };
         at += sizes[0];
-        child->headers[i].value = (struct lw_bytes){ has_value ? at : NULL,
-                                                     has_value ? sizes[1] : 0 };
+        member->headers[i].value = (struct lw_bytes){ has_value ? at : NULL,
+                                                      has_value ? sizes[1] : 0 };
         at += has_value ? sizes[1] : 0;
     }
-    child->has_headers = true;
+    member->has_headers = true;
+}
+
+static struct member *
+member_of_message(const struct lw_message *message)
+{
+    struct lw_message *own = (struct lw_message *)(uintptr_t)message; /* it is ours */
+    return LW_CONTAINER(LW_CONTAINER(own, struct lw_delivery, message), struct member,
+                        delivery);
 }
 
 static const struct lw_header *
 headers(struct lw_broker *broker, const struct lw_message *message, size_t *ret_count)
 {
-    struct child *child = LW_CONTAINER(broker, struct child, broker);
-    (void)message;
-    if (!child->has_headers && reserve_headers(child, child->request.header_count)) {
-        unpack_headers(child);
+    struct member *member = member_of_message(message);
+    (void)broker;
+    if (!member->has_headers && reserve_headers(member, member->request.header_count)) {
+        unpack_headers(member);
     }
-    *ret_count = child->has_headers ? child->request.header_count : 0;
-    return child->headers;
+    *ret_count = member->has_headers ? member->request.header_count : 0;
+    return member->headers;
 }
 
 static void
 times(struct lw_broker *broker, const struct lw_message *message,
       struct lw_message_times *ret_times)
 {
-    const struct child *child = LW_CONTAINER(broker, struct child, broker);
-    (void)message;
-    ret_times->timestamp_ms = child->request.timestamp_ms;
-    ret_times->event_time_ms = child->request.event_time_ms;
+    const struct member *member = member_of_message(message);
+    (void)broker;
+    ret_times->timestamp_ms = member->request.timestamp_ms;
+    ret_times->event_time_ms = member->request.event_time_ms;
 }
 
 static const struct lw_broker_ops broker_ops = {
@@ -291,9 +315,9 @@ publish(struct child *child, size_t size)
 
 /* Hands a body over in memory of its own; 0 or an errno. */
 static int
-send_body(struct child *child, const struct lw_outcome *outcome, size_t size)
+send_body(struct child *child, uint64_t seq, const struct lw_outcome *outcome, size_t size)
 {
-    struct lw_processes_note note = { .kind = LW_PROCESSES_ITEM, .serial = child->request.seq };
+    struct lw_processes_note note = { .kind = LW_PROCESSES_ITEM, .serial = seq };
     unsigned char *body = lw_alloc(size);
     if (!body) {
         return ENOMEM;
@@ -324,19 +348,19 @@ answer_instead(struct lw_processes_answer *answer, struct lw_outcome *outcome,
 
 /* The body's size, once it is clear how it goes. */
 static size_t
-prepare_body(struct child *child, struct lw_processes_answer *answer)
+prepare_body(struct child *child, struct lw_processes_answer *answer,
+             struct lw_outcome *outcome)
 {
-    struct lw_outcome *outcome = child->delivery.outcome;
     size_t size = lw_processes_answer_measure(outcome);
     size_t share = child->shared.answer_bytes / LW_PROCESSES_RING_SHARE;
     if (size + sizeof *answer <= share) {
         return size;
     }
     if (size > child->item_bytes_max) {
-        return answer_instead(answer, outcome, LW_DEAD, size,
-                              "is more than `item_max` lets pass");
+        return answer_instead(answer, outcome, child->has_one_verdict ? LW_ERROR : LW_DEAD,
+                              size, "is more than `item_max` lets pass");
     }
-    int failed = send_body(child, outcome, size);
+    int failed = send_body(child, answer->seq, outcome, size);
     if (failed) {
         return answer_instead(answer, outcome, LW_ERROR, size, strerrordesc_np(failed));
     }
@@ -344,17 +368,13 @@ prepare_body(struct child *child, struct lw_processes_answer *answer)
     return size;
 }
 
+/* `head` says what is true of the call and the verdict. */
 static void
-answer(struct child *child, enum lw_verdict verdict, uint64_t began_at)
+answer(struct child *child, struct lw_outcome *outcome, struct lw_processes_answer head)
 {
-    const struct lw_outcome *outcome = child->delivery.outcome;
-    struct lw_processes_answer head = { .verdict = (uint16_t)verdict,
-                                        .seq = child->request.seq,
-                                        .delay_ms = -1,
-                                        .began_at = began_at,
-                                        .ended_at = child->now };
+    head.delay_ms = -1;
     if (outcome) {
-        head.body_size = prepare_body(child, &head);
+        head.body_size = prepare_body(child, &head, outcome);
         head.flags |= outcome->has_code ? LW_PROCESSES_HAS_CODE : 0;
         head.code = outcome->code;
         head.delay_ms = outcome->delay_ms;
@@ -384,79 +404,88 @@ view(const unsigned char **at, bool is_there, size_t size)
     return bytes;
 }
 
-/* Makes the delivery one of this record. */
+/* Makes the member one of what is behind the head of its record, read with that context. */
 static void
-open_request(struct child *child, const unsigned char *record)
+open_request(struct member *member, const unsigned char *at, const struct context *context)
 {
-    struct lw_processes_request *request = &child->request;
-    struct lw_delivery *delivery = &child->delivery;
+    const struct lw_processes_request *request = &member->request;
+    struct lw_delivery *delivery = &member->delivery;
     struct lw_message *message = &delivery->message;
-    memcpy(request, record, sizeof *request);
-    const unsigned char *at = record + sizeof *request;
-    child->context = &child->contexts[request->context % LW_PROCESSES_CONTEXTS];
-    child->has_headers = request->header_count == 0;
+    member->context = context;
+    member->has_headers = request->header_count == 0;
     message->key = view(&at, request->flags & LW_PROCESSES_HAS_KEY, request->key_size);
     message->ordering_key = view(&at, request->flags & LW_PROCESSES_HAS_ORDERING_KEY,
                                  request->ordering_key_size);
-    child->identity = at;
+    member->identity = at;
     at += request->identity_size + request->place_size;
-    child->packed_headers = at;
+    member->packed_headers = at;
     at += request->headers_size;
     message->value = view(&at, request->flags & LW_PROCESSES_HAS_VALUE,
                           (size_t)request->value_size);
     message->position = request->position;
     message->redeliveries = request->redeliveries;
     delivery->attempt = request->attempt;
-    child->partition.topic = child->context->topic;
-    child->partition.number = child->context->partition;
-    child->subscription.topic = child->context->topic;
-    child->subscription.name = child->context->subscription;
-    child->subscription.pipeline = child->context->pipeline;
+    member->partition.topic = context->topic;
+    member->partition.number = context->partition;
+    if (delivery->outcome) {
+        lw_outcome_clear(delivery->outcome);
+    }
+}
+
+static void
+begin(struct child *child, struct member *member, uint64_t now)
+{
+    member->delivery.started_at = now;
+    member->delivery.deadline = lw_run_deadline(now, child->timeout_ms);
+}
+
+/* From here on a death is that of these messages. The subscription is one for all of a call. */
+static void
+mark_started(struct child *child, const struct member *member)
+{
+    child->subscription.topic = member->context->topic;
+    child->subscription.name = member->context->subscription;
+    child->subscription.pipeline = member->context->pipeline;
+    atomic_store_explicit(&child->shared.words->started, member->request.seq,
+                          memory_order_release);
 }
 
 static void
 run(struct child *child, const unsigned char *record)
 {
-    struct lw_delivery *delivery = &child->delivery;
+    struct member *member = &child->one;
+    struct lw_delivery *delivery = &member->delivery;
+    struct lw_processes_request *head = &member->request;
     uint64_t began_at = child->now;
-    open_request(child, record);
-    delivery->started_at = began_at;
-    delivery->deadline = lw_run_deadline(began_at, child->timeout_ms);
-    if (delivery->outcome) {
-        lw_outcome_clear(delivery->outcome);
-    }
-    atomic_store_explicit(&child->shared.words->started, child->request.seq,
-                          memory_order_release);
+    memcpy(head, record, sizeof *head);
+    open_request(member, record + sizeof *head,
+                 &child->contexts[head->context % LW_PROCESSES_CONTEXTS]);
+    begin(child, member, began_at);
+    mark_started(child, member);
+    child->has_one_verdict = false;
     enum lw_verdict verdict = lw_run_judge(delivery, child->handler(delivery, child->user));
     child->now = lw_clock_monotonic_ns();
-    answer(child, verdict, began_at);
-}
-
-static void
-run_external(struct child *child)
-{
-    struct lw_processes_note note;
-    int fd = -1;
-    size_t fd_count = 0;
-    ssize_t got = lw_processes_receive(child->socket, &note, sizeof note, &fd, 1, &fd_count);
-    if (got <= 0) {
-        leave(child);
-    }
-    struct lw_processes_request head;
-    if (got != (ssize_t)sizeof note || fd_count != 1 ||
-        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
-        break_off("a large message did not come as announced");
-    }
-    void *item = mmap(NULL, head.size, PROT_READ, MAP_SHARED, fd, 0);
-    (void)close(fd);
-    if (item == MAP_FAILED) {
-        break_off("a large message cannot be mapped");
-    }
-    run(child, item);
-    (void)munmap(item, head.size);
+    answer(child, delivery->outcome,
+           (struct lw_processes_answer){ .verdict = (uint16_t)verdict,
+                                         .seq = head->seq,
+                                         .began_at = began_at,
+                                         .ended_at = child->now });
 }
 
 /* -- Contexts ------------------------------------------------------------------------------------ */
+
+/* What the texts behind its head say, where they lie. */
+static void
+read_context(const struct lw_processes_context *head, const char *texts,
+             struct context *ret_context)
+{
+    ret_context->topic = texts;
+    ret_context->subscription = ret_context->topic + head->topic_size + 1;
+    ret_context->pipeline = ret_context->subscription + head->subscription_size + 1;
+    ret_context->prefix = ret_context->pipeline + head->pipeline_size + 1;
+    ret_context->prefix_size = head->prefix_size;
+    ret_context->partition = head->partition;
+}
 
 static void
 keep_context(struct child *child, const unsigned char *record)
@@ -474,12 +503,139 @@ keep_context(struct child *child, const unsigned char *record)
         context->capacity = size;
     }
     memcpy(context->texts, record + sizeof head, size);
-    context->topic = context->texts;
-    context->subscription = context->topic + head.topic_size + 1;
-    context->pipeline = context->subscription + head.subscription_size + 1;
-    context->prefix = context->pipeline + head.pipeline_size + 1;
-    context->prefix_size = head.prefix_size;
-    context->partition = head.partition;
+    read_context(&head, context->texts, context);
+}
+
+/* -- Several messages ---------------------------------------------------------------------------- */
+
+static void
+init_member(struct child *child, struct member *member)
+{
+    member->child = child;
+    member->partition.subscription = &child->subscription;
+    member->delivery.subscription = &child->subscription;
+    member->delivery.partition = &member->partition;
+    member->delivery.state = LW_STATE_RUNNING;
+    atomic_init(&member->delivery.serial, 1); /* claimed: nobody may finish it */
+}
+
+static bool
+add_member(struct child *child)
+{
+    struct member *member = lw_alloc(sizeof *member);
+    if (!member) {
+        return false;
+    }
+    init_member(child, member);
+    child->deliveries[child->capacity] = &member->delivery;
+    child->members[child->capacity++] = member;
+    return true;
+}
+
+static void
+reserve_members(struct child *child, uint32_t count)
+{
+    if (count <= child->capacity) {
+        return;
+    }
+    void *members = lw_resize_array(child->members, count, sizeof(struct member *));
+    child->members = members ? members : child->members;
+    void *deliveries = lw_resize_array(child->deliveries, count, sizeof(struct lw_delivery *));
+    child->deliveries = deliveries ? deliveries : child->deliveries;
+    void *verdicts = lw_resize_array(child->verdicts, count, sizeof *child->verdicts);
+    child->verdicts = verdicts ? verdicts : child->verdicts;
+    bool is_made = members && deliveries && verdicts;
+    while (is_made && child->capacity < count) {
+        is_made = add_member(child);
+    }
+    if (!is_made) {
+        break_off("out of memory");
+    }
+}
+
+/* The messages of a batch; their contexts lie in it, and are read where they lie. */
+static void
+open_batch(struct child *child, const unsigned char *record,
+           const struct lw_processes_batch *batch)
+{
+    const unsigned char *at = record + sizeof *batch;
+    struct context context = { .texts = NULL };
+    for (uint32_t count = 0; count < batch->count;) {
+        struct lw_processes_context head; /* not larger than a request, which begins so, too */
+        memcpy(&head, at, sizeof head);
+        if (head.kind == LW_PROCESSES_CONTEXT) {
+            read_context(&head, (const char *)at + sizeof head, &context);
+        } else {
+            struct member *member = child->members[count];
+            memcpy(&member->request, at, sizeof member->request);
+            member->own = context;
+            open_request(member, at + sizeof member->request, &member->own);
+            begin(child, member, child->now);
+            child->verdicts[count++] = LW_PENDING;
+        }
+        at += head.size;
+    }
+}
+
+static uint16_t
+judge_member(struct child *child, uint32_t i, size_t given)
+{
+    enum lw_verdict verdict = child->verdicts[i];
+    bool has_one = i < given && verdict != LW_PENDING;
+    return (uint16_t)(has_one ? lw_run_judge(child->deliveries[i], verdict) : LW_PENDING);
+}
+
+static void
+run_batch(struct child *child, const unsigned char *record)
+{
+    struct lw_processes_batch batch;
+    uint64_t began_at = child->now;
+    memcpy(&batch, record, sizeof batch);
+    reserve_members(child, batch.count);
+    open_batch(child, record, &batch);
+    mark_started(child, child->members[0]);
+    size_t given = child->handler_batch(child->deliveries, batch.count, child->verdicts,
+                                        child->user);
+    child->now = lw_clock_monotonic_ns();
+    child->has_one_verdict = given == 1 && batch.count > 1;
+    for (uint32_t i = 0; i < batch.count; i++) {
+        struct lw_processes_answer head = {
+            .verdict = judge_member(child, i, given),
+            .seq = batch.seq,
+            .began_at = began_at,
+            .ended_at = child->now,
+            .verdicts = given < UINT32_MAX ? (uint32_t)given : UINT32_MAX,
+        };
+        answer(child, child->deliveries[i]->outcome, head);
+    }
+}
+
+static void
+run_external(struct child *child)
+{
+    struct lw_processes_note note;
+    int fd = -1;
+    size_t fd_count = 0;
+    ssize_t got = lw_processes_receive(child->socket, &note, sizeof note, &fd, 1, &fd_count);
+    if (got <= 0) {
+        leave(child);
+    }
+    struct lw_processes_batch head; /* begins as a request does */
+    if (got != (ssize_t)sizeof note || fd_count != 1 ||
+        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
+        break_off("a large message did not come as announced");
+    }
+    void *item = mmap(NULL, head.size, PROT_READ, MAP_SHARED, fd, 0);
+    (void)close(fd);
+    if (item == MAP_FAILED) {
+        break_off("a large message cannot be mapped");
+    }
+    if (head.kind == LW_PROCESSES_BATCH) {
+        run_batch(child, item);
+    } else {
+        run(child, item);
+    }
+    (void)munmap(item, head.size);
 }
 
 /* -- The loop ------------------------------------------------------------------------------------ */
@@ -501,6 +657,8 @@ work_off(struct child *child)
         keep_context(child, record);
     } else if (head.kind == LW_PROCESSES_EXTERNAL) {
         run_external(child);
+    } else if (head.kind == LW_PROCESSES_BATCH) {
+        run_batch(child, record);
     } else {
         run(child, record);
     }
@@ -539,11 +697,7 @@ init(struct child *child, const struct lw_processes_child_setup *setup)
     child->broker.ops = &broker_ops;
     child->subscription.broker = &child->broker;
     child->subscription.view = &view_ops;
-    child->partition.subscription = &child->subscription;
-    child->delivery.subscription = &child->subscription;
-    child->delivery.partition = &child->partition;
-    child->delivery.state = LW_STATE_RUNNING;
-    atomic_init(&child->delivery.serial, 1); /* claimed: nobody may finish it */
+    init_member(child, &child->one);
 }
 
 _Noreturn static void
@@ -571,6 +725,7 @@ lw_processes_child_run(const struct lw_processes_child_setup *setup)
         refuse(child, &error);
     }
     child->handler = child->file->table.handle;
+    child->handler_batch = child->file->table.handle_batch;
     child->has_function = setup->has_function;
     child->user = setup->has_function ? setup->user : child->file->user;
     if (lw_processes_send(child->socket, &note, sizeof note, NULL, 0) != 0) {

@@ -118,7 +118,7 @@ static bool
 give(struct lw_processes *processes, struct lw_processes_worker *worker,
      struct lw_delivery *delivery)
 {
-    if (atomic_load_explicit(&delivery->is_cancelled, memory_order_relaxed)) {
+    if (lw_processes_is_cancelled(delivery)) {
         lw_processes_give_back(processes, delivery, "cancelled before it ran");
         return true;
     }

@@ -15,7 +15,7 @@
 #include <laneway/laneway.h>
 
 /* Changes with anything that both ends must agree on. */
-#define LW_PROCESSES_PROTOCOL 2
+#define LW_PROCESSES_PROTOCOL 3
 #define LW_PROCESSES_CONTROL_FD 3
 
 enum lw_processes_order_kind {
@@ -40,12 +40,14 @@ struct lw_processes_order {
     uint64_t ring_bytes;
     uint64_t item_bytes_max; /* of what a handler says */
     int64_t timeout_ms;
-    uint64_t function; /* in place of a path: an lw_handler_fn in the zygote, and its user */
+    uint64_t function; /* in place of a path: a handler in the zygote's memory, and its user */
     uint64_t user;
     uint32_t worker;
     int32_t cpu; /* that it is bound to; -1 none */
     uint32_t option_count;
     uint32_t texts_size;
+    uint32_t is_batch; /* it is given batches, by its lw_handler_batch_fn */
+    uint32_t unused;
 };
 
 enum lw_processes_note_kind {

@@ -91,7 +91,7 @@ start(struct lw_engine *engine, struct lw_error *ret_error)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-    if (!processes->options.handler && !find_zygote(processes)) {
+    if (processes->path && !find_zygote(processes)) {
         (void)lw_error_set(
             ret_error, LW_STATUS_NOT_FOUND, "E0632",
             "handler \"%s\" cannot start: the program laneway-zygote is not there",
@@ -377,8 +377,12 @@ lw_processes_engine_create(struct lw_host *host, struct lw_completions *completi
                            const char *name, const struct lw_processes_options *options,
                            struct lw_engine **ret_engine)
 {
-    if ((options->path == NULL) == (options->handler == NULL) || options->workers == 0 ||
-        options->window == 0 || options->tune.batch_size == 0) {
+    int count = (options->path != NULL) + (options->handler != NULL) +
+                (options->handler_batch != NULL);
+    bool fits = (!options->handler || options->batch.size == 0) &&
+                (!options->handler_batch || options->batch.size > 0);
+    if (count != 1 || !fits || options->workers == 0 || options->window == 0 ||
+        options->tune.batch_size == 0) {
         return LW_STATUS_INVALID;
     }
     struct lw_processes *processes = lw_alloc(sizeof *processes);
@@ -388,6 +392,7 @@ lw_processes_engine_create(struct lw_host *host, struct lw_completions *completi
     processes->engine.ops = &processes_ops;
     processes->engine.host = host;
     processes->engine.completions = completions;
+    processes->engine.batch = options->batch;
     init_timers(processes);
     if (!copy_options(processes, name, options) || !make_workers(processes)) {
         destroy(&processes->engine);

@@ -17,6 +17,7 @@
 struct lw_processes_options {
     const char *path;                  /* of the plug-in; or NULL and */
     lw_handler_fn handler;             /* a function of this program, see lw_processes_init */
+    lw_handler_batch_fn handler_batch; /* or such a one, with a batch */
     void *user;                        /* for it */
     const char *symbol;                /* NULL: lw_handler */
     const char *service;               /* its name */
@@ -30,6 +31,7 @@ struct lw_processes_options {
     int64_t start_timeout_ms;        /* of loading and opening; 0 none */
     uint64_t memory_max;             /* resident bytes of a worker and its children; 0 none */
     struct lw_processes_tuning tune; /* as in laneway.h */
+    struct lw_batch_options batch;   /* of size 0: one message at a time, by `handle` */
 };
 
 /* Why a batch of messages was handed over. */

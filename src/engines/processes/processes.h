@@ -61,6 +61,15 @@ lw_processes_delivery_in(struct lw_queue_node *node)
     return LW_CONTAINER(node, struct lw_delivery, link);
 }
 
+/* Its result is not wanted; a batch's only when none of its members' is. */
+static inline bool
+lw_processes_is_cancelled(const struct lw_delivery *delivery)
+{
+    return delivery->is_batch
+               ? delivery->task_cancelled >= delivery->task_count
+               : atomic_load_explicit(&delivery->is_cancelled, memory_order_relaxed);
+}
+
 /* -- choice.c -- */
 /* Counts what workers would take now. */
 void lw_processes_update_room(struct lw_processes *processes);

@@ -30,7 +30,8 @@ lw_processes_round(size_t size)
 enum lw_processes_request_kind {
     LW_PROCESSES_CONTEXT, /* what follows messages of one partition: texts */
     LW_PROCESSES_MESSAGE,
-    LW_PROCESSES_EXTERNAL /* the message record is in memory that comes over the socket */
+    LW_PROCESSES_EXTERNAL, /* the message record is in memory that comes over the socket */
+    LW_PROCESSES_BATCH     /* several messages in one call; may come over the socket, too */
 };
 
 /* Behind it: topic, subscription, pipeline, prefix of the identity; zeros between. */
@@ -78,6 +79,19 @@ struct lw_processes_request {
     uint64_t value_size;
 };
 
+/*
+ * Behind it records of contexts and messages in turn, `count` messages in all; a context is that of
+ * the messages behind it, and of no other record.
+ */
+struct lw_processes_batch {
+    uint32_t size; /* of the whole record */
+    uint16_t kind;
+    uint16_t unused;
+    uint64_t seq;
+    uint32_t count;
+    uint32_t unused_too;
+};
+
 /* -- Answers ------------------------------------------------------------------------------------- */
 
 enum {
@@ -85,7 +99,7 @@ enum {
     LW_PROCESSES_IS_EXTERNAL = 2 /* its body is in memory that comes over the socket */
 };
 
-/* Behind it the body: reason, then the outputs. */
+/* Behind it the body: reason, then the outputs. To a batch one for each message, in order. */
 struct lw_processes_answer {
     uint32_t size; /* of the record in the ring */
     uint16_t flags;
@@ -97,7 +111,7 @@ struct lw_processes_answer {
     int32_t code;
     uint32_t reason_size;
     uint32_t output_count;
-    uint32_t unused;
+    uint32_t verdicts; /* with the first of a batch: how many its handler gave */
     uint64_t body_size;
 };
 

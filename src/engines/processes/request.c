@@ -195,3 +195,76 @@ lw_processes_context_write(const struct lw_processes_texts *texts, int32_t parti
     out = put_text(out, texts->pipeline, head.pipeline_size);
     (void)put_text(out, texts->prefix, head.prefix_size);
 }
+
+/* -- Several messages ---------------------------------------------------------------------------- */
+
+/* The context that the next message of a batch is read with. */
+struct reach {
+    const struct lw_partition *partition;
+    bool has_prefix;
+};
+
+static bool
+is_within(const struct reach *reach, const struct lw_processes_facts *facts)
+{
+    return reach->partition == facts->delivery->partition &&
+           (reach->has_prefix || facts->identity_size > 0);
+}
+
+static void
+extend(struct reach *reach, const struct lw_delivery *delivery,
+       struct lw_processes_texts *ret_texts)
+{
+    lw_processes_context_measure(delivery, ret_texts);
+    reach->partition = delivery->partition;
+    reach->has_prefix = ret_texts->prefix_size > 0;
+}
+
+bool
+lw_processes_batch_measure(const struct lw_delivery *first, size_t item_bytes_max,
+                           size_t *ret_size)
+{
+    struct lw_processes_facts facts;
+    struct lw_processes_texts texts;
+    struct reach reach = { .partition = NULL };
+    size_t size = sizeof(struct lw_processes_batch);
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        lw_processes_request_measure(at, &facts);
+        if (facts.size > item_bytes_max) {
+            return false;
+        }
+        if (!is_within(&reach, &facts)) {
+            extend(&reach, at, &texts);
+            size += texts.size;
+        }
+        size += facts.size;
+    }
+    *ret_size = size;
+    return size <= UINT32_MAX;
+}
+
+void
+lw_processes_batch_write(const struct lw_delivery *first, uint64_t seq, size_t size,
+                         unsigned char *out)
+{
+    struct lw_processes_facts facts;
+    struct lw_processes_texts texts;
+    struct reach reach = { .partition = NULL };
+    struct lw_processes_batch head = { .size = (uint32_t)size,
+                                       .kind = LW_PROCESSES_BATCH,
+                                       .seq = seq };
+    unsigned char *begin = out;
+    out += sizeof head;
+    for (const struct lw_delivery *at = first; at; at = at->task_next) {
+        lw_processes_request_measure(at, &facts);
+        if (!is_within(&reach, &facts)) {
+            extend(&reach, at, &texts);
+            lw_processes_context_write(&texts, at->partition->number, 0, out);
+            out += texts.size;
+        }
+        lw_processes_request_write(&facts, seq, 0, out);
+        out += facts.size;
+        head.count++;
+    }
+    memcpy(begin, &head, sizeof head);
+}

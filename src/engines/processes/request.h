@@ -32,6 +32,16 @@ void lw_processes_request_measure(const struct lw_delivery *delivery,
 void lw_processes_request_write(const struct lw_processes_facts *facts, uint64_t seq,
                                 uint16_t context, unsigned char *out);
 
+/*
+ * A task of several messages as one record: measured; false when it cannot be handed over, since a
+ * message is larger than `item_bytes_max`, or all are together than a record may be.
+ */
+bool lw_processes_batch_measure(const struct lw_delivery *first, size_t item_bytes_max,
+                                size_t *ret_size);
+/* Fills `out`, which has the measured size. */
+void lw_processes_batch_write(const struct lw_delivery *first, uint64_t seq, size_t size,
+                              unsigned char *out);
+
 /* The context of a delivery; its texts are borrowed. */
 struct lw_processes_texts {
     const char *topic;

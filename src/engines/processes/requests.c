@@ -95,22 +95,16 @@ send_context(struct lw_processes_worker *worker, const struct lw_processes_facts
 
 /* -- Large ones ------------------------------------------------------------------------------------ */
 
+/* Sends `record`, which is as large as `size`, apart, and marks its place in the ring. */
 static enum lw_processes_given
-send_item(struct lw_processes_worker *worker, const struct lw_processes_facts *facts,
-          uint16_t slot)
+send_item(struct lw_processes_worker *worker, const unsigned char *record, size_t size)
 {
     struct lw_processes_note note = { .kind = LW_PROCESSES_ITEM, .serial = worker->next };
     struct lw_processes_request mark = { .size = sizeof mark,
                                          .kind = LW_PROCESSES_EXTERNAL,
                                          .seq = worker->next };
-    unsigned char *record = lw_alloc(facts->size);
-    if (!record) {
-        return LW_PROCESSES_NO_MEMORY;
-    }
-    lw_processes_request_write(facts, worker->next, slot, record);
-    int fd = lw_processes_item_create(record, facts->size);
+    int fd = lw_processes_item_create(record, size);
     int failed = fd < 0 ? errno : lw_processes_send(worker->socket, &note, sizeof note, &fd, 1);
-    lw_free(record);
     if (fd >= 0) {
         (void)close(fd);
     }
@@ -121,6 +115,12 @@ send_item(struct lw_processes_worker *worker, const struct lw_processes_facts *f
     worker->request_head += sizeof mark;
     worker->owner->figures.items++;
     return LW_PROCESSES_GIVEN;
+}
+
+static bool
+is_for_ring(const struct lw_processes_worker *worker, size_t size)
+{
+    return size <= worker->shared.request_bytes / LW_PROCESSES_RING_SHARE;
 }
 
 /* -- Giving ---------------------------------------------------------------------------------------- */
@@ -139,37 +139,93 @@ note_given(struct lw_processes_worker *worker, struct lw_delivery *delivery)
     worker->given++;
 }
 
+/* One that has answered everything has at most its last record not given back yet. */
+static enum lw_processes_given
+find_no_room(struct lw_processes_worker *worker)
+{
+    if (worker->first == worker->next && worker->state == LW_PROCESSES_TAKING) {
+        lw_processes_worker_breach(worker, "it gives no room back among the requests");
+    }
+    return LW_PROCESSES_FULL;
+}
+
+static enum lw_processes_given
+write_item(struct lw_processes_worker *worker, const struct lw_processes_facts *facts,
+           uint16_t slot)
+{
+    unsigned char *record = lw_alloc(facts->size);
+    if (!record) {
+        return LW_PROCESSES_NO_MEMORY;
+    }
+    lw_processes_request_write(facts, worker->next, slot, record);
+    enum lw_processes_given given = send_item(worker, record, facts->size);
+    lw_free(record);
+    return given;
+}
+
 static enum lw_processes_given
 write_request(struct lw_processes_worker *worker, const struct lw_processes_facts *facts)
 {
-    size_t share = worker->shared.request_bytes / LW_PROCESSES_RING_SHARE;
-    bool is_item = facts->size > share;
+    bool is_item = !is_for_ring(worker, facts->size);
     uint16_t slot = slot_of(facts->delivery->partition);
     size_t size = is_item ? sizeof(struct lw_processes_request) : facts->size;
     if (!send_context(worker, facts, slot, size)) {
-        if (worker->first == worker->next && worker->state == LW_PROCESSES_TAKING) {
-            /* It has answered everything: at most the last record is not given back yet. */
-            lw_processes_worker_breach(worker, "it gives no room back among the requests");
-        }
-        return LW_PROCESSES_FULL;
+        return find_no_room(worker);
     }
     if (is_item) {
-        return send_item(worker, facts, slot);
+        return write_item(worker, facts, slot);
     }
     lw_processes_request_write(facts, worker->next, slot, place_of(worker));
     worker->request_head += facts->size;
     return LW_PROCESSES_GIVEN;
 }
 
-enum lw_processes_given
-lw_processes_worker_give(struct lw_processes_worker *worker, struct lw_delivery *delivery)
+static enum lw_processes_given
+write_batch(struct lw_processes_worker *worker, const struct lw_delivery *first, size_t size)
+{
+    bool is_item = !is_for_ring(worker, size);
+    if (!has_room(worker, is_item ? sizeof(struct lw_processes_request) : size)) {
+        return find_no_room(worker);
+    }
+    if (!is_item) {
+        lw_processes_batch_write(first, worker->next, size, place_of(worker));
+        worker->request_head += size;
+        return LW_PROCESSES_GIVEN;
+    }
+    unsigned char *record = lw_alloc(size);
+    if (!record) {
+        return LW_PROCESSES_NO_MEMORY;
+    }
+    lw_processes_batch_write(first, worker->next, size, record);
+    enum lw_processes_given given = send_item(worker, record, size);
+    lw_free(record);
+    return given;
+}
+
+static enum lw_processes_given
+give_batch(struct lw_processes_worker *worker, const struct lw_delivery *first)
+{
+    size_t size = 0;
+    return lw_processes_batch_measure(first, worker->owner->options.tune.item_bytes_max, &size)
+               ? write_batch(worker, first, size)
+               : LW_PROCESSES_TOO_LARGE;
+}
+
+static enum lw_processes_given
+give_one(struct lw_processes_worker *worker, const struct lw_delivery *delivery)
 {
     struct lw_processes_facts facts; /* large, and filled only as far as it is used */
     lw_processes_request_measure(delivery, &facts);
-    if (facts.size > worker->owner->options.tune.item_bytes_max) {
-        return LW_PROCESSES_TOO_LARGE;
-    }
-    enum lw_processes_given given = write_request(worker, &facts);
+    return facts.size <= worker->owner->options.tune.item_bytes_max
+               ? write_request(worker, &facts)
+               : LW_PROCESSES_TOO_LARGE;
+}
+
+enum lw_processes_given
+lw_processes_worker_give(struct lw_processes_worker *worker, struct lw_delivery *delivery)
+{
+    enum lw_processes_given given = delivery->is_batch ? give_batch(worker, delivery)
+                                                       : give_one(worker, delivery);
     if (given == LW_PROCESSES_GIVEN) {
         note_given(worker, delivery);
         if (worker->next - worker->published_next >= worker->owner->options.tune.batch_size) {

@@ -266,9 +266,14 @@ order_load(struct lw_processes *processes)
     struct lw_processes_order order = { .kind = LW_PROCESSES_LOAD,
                                         .protocol = LW_PROCESSES_PROTOCOL,
                                         .option_count = (uint32_t)options->option_count,
+                                        .is_batch = options->batch.size > 0,
                                         .user = (uint64_t)(uintptr_t)options->user };
     uintptr_t function = 0;
-    memcpy(&function, &options->handler, sizeof function);
+    if (options->handler_batch) {
+        memcpy(&function, &options->handler_batch, sizeof function);
+    } else {
+        memcpy(&function, &options->handler, sizeof function);
+    }
     order.function = function;
     struct lw_text text;
     lw_text_init(&text);
@@ -294,7 +299,7 @@ static int
 start_zygote(struct lw_processes *processes)
 {
     struct lw_host *host = processes->engine.host;
-    int failed = processes->options.handler
+    int failed = !processes->path
                      ? lw_processes_origin_spawn(&processes->zygote)
                      : lw_processes_spawn(processes->zygote_path, &processes->zygote);
     if (failed) {
@@ -375,8 +380,8 @@ lw_processes_start_workers(struct lw_processes *processes)
         int failed = start_zygote(processes);
         if (failed) {
             fail_starting(processes,
-                          processes->options.handler ? "the process of lw_processes_init"
-                                                     : processes->zygote_path,
+                          processes->path ? processes->zygote_path
+                                          : "the process of lw_processes_init",
                           failed);
         }
     } else if (processes->zygote_state == LW_PROCESSES_SERVING) {

@@ -600,6 +600,7 @@ begin(struct lw_processes_worker *worker)
     worker->request_tail = 0;
     worker->answer_tail = 0;
     worker->first = 1;
+    worker->unanswered = NULL;
     worker->next = 1;
     worker->published_next = 1;
     worker->probe = 0;

@@ -88,8 +88,10 @@ struct lw_processes_worker {
 
     struct lw_delivery **open; /* by number, in a ring of a power of two */
     uint64_t open_mask;
-    uint64_t first; /* number of the oldest open one */
-    uint64_t next;  /* number of the next one */
+    uint64_t first;                 /* number of the oldest open one */
+    uint64_t next;                  /* number of the next one */
+    struct lw_delivery *unanswered; /* of the oldest, a batch: the member whose answer is next;
+                                       NULL: its first */
     uint64_t published_next;
     uint64_t unflushed_since; /* ns; of the oldest that is not published */
     uint64_t front_since;     /* ns; when the oldest open one became the oldest */

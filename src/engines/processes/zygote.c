@@ -120,11 +120,34 @@ take_function(struct zygote *zygote, const struct lw_processes_order *order, con
     }
     zygote->file.table = (struct lw_handler_plugin){ .abi = LW_HANDLER_ABI,
                                                      .size = sizeof zygote->file.table };
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-    zygote->file.table.handle = (lw_handler_fn)(uintptr_t)order->function;
+    /* NOLINTBEGIN(performance-no-int-to-ptr) */
+    if (order->is_batch) {
+        zygote->file.table.handle_batch = (lw_handler_batch_fn)(uintptr_t)order->function;
+    } else {
+        zygote->file.table.handle = (lw_handler_fn)(uintptr_t)order->function;
+    }
+    /* NOLINTEND(performance-no-int-to-ptr) */
     zygote->has_function = true;
     zygote->user = pointer_of(order->user);
     return LW_STATUS_OK;
+}
+
+/* The owner looked at it, too; but a file may be replaced. */
+static enum lw_status
+check_form(const struct lw_handler_plugin *table, bool is_batch, const char *name,
+           struct lw_error *ret_error)
+{
+    if (is_batch ? table->handle_batch != NULL : table->handle != NULL) {
+        return LW_STATUS_OK;
+    }
+    enum lw_status status = lw_error_set(
+        ret_error, LW_STATUS_CONFIG, is_batch ? "E0320" : "E0606", "handler \"%s\": %s", name,
+        is_batch ? "the plug-in takes one message at a time"
+                 : "engine processes cannot run an asynchronous function");
+    lw_error_help(ret_error, "%s",
+                  is_batch ? "leave batch out, or give the plug-in handle_batch"
+                           : "give the plug-in a `handle`, or use engine loop");
+    return status;
 }
 
 static enum lw_status
@@ -152,14 +175,9 @@ load_texts(struct zygote *zygote, const struct lw_processes_order *order, size_t
     }
     enum lw_status status = lw_plugin_file_load(
         texts[3], texts[0], texts[1][0] ? texts[1] : NULL, &zygote->file, ret_error);
-    if (status == LW_STATUS_OK && !zygote->file.table.handle) {
-        status = lw_error_set(ret_error, LW_STATUS_CONFIG, "E0606",
-                              "handler \"%s\": engine processes cannot run an asynchronous "
-                              "function",
-                              texts[3]);
-        lw_error_help(ret_error, "give the plug-in a `handle`, or use engine loop");
-    }
-    return status;
+    return status == LW_STATUS_OK
+               ? check_form(&zygote->file.table, order->is_batch, texts[3], ret_error)
+               : status;
 }
 
 /*

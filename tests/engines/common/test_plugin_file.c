@@ -208,7 +208,7 @@ a_name_that_is_no_handler_is_refused(void **state)
     refused(PLUGIN("journal"), "fopen", "E0607", "\"fopen\" is not a handler", "");
     refused(PLUGIN("forms"), "no_size", "E0607", "is not a handler", "");
     refused(PLUGIN("forms"), "too_large", "E0607", "is not a handler", "");
-    refused(PLUGIN("forms"), "neither", "E0607", "has neither handle nor handle_async", "");
+    refused(PLUGIN("forms"), "neither", "E0607", "has none of handle, handle_async", "");
 }
 
 static void
