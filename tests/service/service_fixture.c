@@ -7,6 +7,7 @@
 
 #include "tests/service/service_fixture.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,4 +83,12 @@ service_subscribe(struct service_fixture *fixture)
         print_error("%s\n", fixture->error.message);
     }
     assert_int_equal(status, LW_STATUS_OK);
+}
+
+void
+service_turn(struct lw_dispatcher *dispatcher)
+{
+    struct pollfd item = { .fd = lw_dispatcher_fd(dispatcher), .events = POLLIN };
+    assert_int_equal(poll(&item, 1, 60000), 1);
+    assert_int_equal(lw_dispatcher_poll(dispatcher, NULL), LW_STATUS_OK);
 }

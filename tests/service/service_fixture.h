@@ -25,6 +25,8 @@ service_create(struct service_fixture *fixture, const struct lw_dispatcher_optio
 void service_publish(struct service_fixture *fixture, const char *topic, const char *key,
                      unsigned count);
 uint64_t service_backlog(const struct service_fixture *fixture, const char *topic);
+/* Waits until there is something to do, and does it; fails the test after a minute. */
+void service_turn(struct lw_dispatcher *dispatcher);
 /* Subscribes fixture->options and asserts that it went well. */
 void service_subscribe(struct service_fixture *fixture);
 

@@ -386,7 +386,7 @@ a_foreign_loop_drives_it_by_descriptor_and_poll(void **state)
     service_publish(fixture, "topic", "k", 2);
     status = lw_dispatcher_poll(fixture->dispatcher, &fixture->error);
     while (status == LW_STATUS_OK) {
-        assert_int_equal(poll(&item, 1, 5000), 1);
+        assert_int_equal(poll(&item, 1, 60000), 1);
         status = lw_dispatcher_poll(fixture->dispatcher, &fixture->error);
     }
     assert_int_equal(status, LW_STATUS_CLOSED);

@@ -150,8 +150,7 @@ static void
 run_dry(struct example *example, const char *group, const char *const *topics)
 {
     for (int i = 0; i < TURNS_MAX && waiting(example, group, topics) > 0; i++) {
-        assert_int_equal(lw_dispatcher_poll(example->dispatcher, NULL), LW_STATUS_OK);
-        (void)usleep(1000);
+        service_turn(example->dispatcher);
     }
     assert_int_equal(waiting(example, group, topics), 0);
 }

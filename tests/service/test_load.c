@@ -149,8 +149,7 @@ a_builtin_handler_needs_no_function(void **state)
     assert_int_equal(load(fixture, "on_job"), LW_STATUS_OK);
     service_publish(fixture->service, "low", "k", 3);
     for (int i = 0; i < 60000 && service_backlog(fixture->service, "low") > 0; i++) {
-        assert_int_equal(lw_dispatcher_poll(fixture->dispatcher, NULL), LW_STATUS_OK);
-        (void)usleep(1000);
+        service_turn(fixture->dispatcher);
     }
     assert_int_equal(service_backlog(fixture->service, "low"), 0);
 }
@@ -164,8 +163,7 @@ a_program_handles_messages(void **state)
     assert_int_equal(load(fixture, "on_job"), LW_STATUS_OK);
     service_publish(fixture->service, "low", "k", 1);
     for (int i = 0; i < 60000 && service_backlog(fixture->service, "low") > 0; i++) {
-        assert_int_equal(lw_dispatcher_poll(fixture->dispatcher, NULL), LW_STATUS_OK);
-        (void)usleep(1000);
+        service_turn(fixture->dispatcher);
     }
     assert_int_equal(service_backlog(fixture->service, "low"), 0);
 }
