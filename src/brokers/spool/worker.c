@@ -42,6 +42,11 @@ enum {
     REACH_PAUSE_MS = 25 /* more than whoever starts pauses, or it would not get the file */
 };
 
+struct part {
+    uint32_t first;
+    uint32_t count;
+};
+
 struct lw_spool_worker {
     pthread_t thread;
     struct lw_mailbox mailbox;
@@ -69,6 +74,7 @@ struct lw_spool_worker {
     uint64_t commits;
     uint64_t refused_at; /* the last refusal of publications */
     bool is_refusing;    /* and none was taken since */
+    struct part part;    /* of what waits in batches, in their order */
     bool is_down;
     bool is_unknown;           /* the last failure was that of a commit */
     _Atomic(uint64_t) ends_at; /* CLOSE was posted: no answer of an owner is awaited longer */
@@ -218,15 +224,19 @@ find_topic(struct lw_spool_worker *worker, struct lw_spool_item *item)
 
 typedef bool (*item_fn)(struct lw_spool_worker *worker, struct lw_spool_item *item);
 
+/* Of those of worker->part. */
 static bool
 each_item(struct lw_spool_worker *worker, item_fn fn)
 {
     bool is_good = true;
+    uint32_t at = 0;
     struct lw_list *head = &worker->batches;
     for (struct lw_list *node = head->next; is_good && node != head; node = node->next) {
         struct lw_spool_batch *batch = LW_CONTAINER(node, struct lw_spool_batch, link);
-        for (uint32_t i = 0; is_good && i < batch->count; i++) {
-            is_good = fn(worker, &batch->items[i]);
+        for (uint32_t i = 0; is_good && i < batch->count; i++, at++) {
+            bool is_in = at >= worker->part.first &&
+                         at - worker->part.first < worker->part.count;
+            is_good = !is_in || fn(worker, &batch->items[i]);
         }
     }
     return is_good;
@@ -361,6 +371,40 @@ make_room(struct lw_spool_worker *worker)
     }
 }
 
+/* True when the last transaction failed for want of room, and surely. */
+static bool
+had_no_room(const struct lw_spool_worker *worker)
+{
+    return !worker->is_unknown && worker->store->error.status == LW_STATUS_UNAVAILABLE;
+}
+
+/*
+ * Everything that came at once found no room: as much of it as fits is taken, in parts that are
+ * halved until they do, or many large ones would be refused together for ever.
+ */
+static void
+write_apart(struct lw_spool_worker *worker)
+{
+    uint32_t total = 0;
+    uint32_t at = 0;
+    struct lw_list *head = &worker->batches;
+    for (struct lw_list *node = head->next; node != head; node = node->next) {
+        total += LW_CONTAINER(node, struct lw_spool_batch, link)->count;
+    }
+    for (uint32_t size = total / 2; at < total && size > 0;) {
+        worker->part = (struct part){ at, size };
+        (void)each_item(worker, prepare_item);
+        if (write_all(worker, true)) {
+            on_written(worker);
+            at += size;
+        } else {
+            (void)each_item(worker, refuse_item);
+            size = had_no_room(worker) ? size / 2 : 0;
+        }
+    }
+    worker->part = (struct part){ 0, UINT32_MAX };
+}
+
 /* True when a transaction is worth its commit now. */
 static bool
 is_due(struct lw_spool_worker *worker, bool has_items)
@@ -398,11 +442,15 @@ write_turn(struct lw_spool_worker *worker)
     if (write_all(worker, has_items)) {
         on_written(worker);
     } else {
+        bool is_apart = has_items && had_no_room(worker);
         (void)each_item(worker, refuse_item);
         on_failed(worker);
         if (has_items) {
             note_refusal(worker);
             make_room(worker);
+        }
+        if (is_apart) {
+            write_apart(worker);
         }
     }
     give_receipts(worker);
@@ -676,6 +724,7 @@ init(struct lw_spool_worker *worker, const struct lw_spool_worker_options *optio
     atomic_init(&worker->ends_at, UINT64_MAX);
     lw_mailbox_init(&worker->mailbox, worker->wake_fd);
     lw_list_init(&worker->batches);
+    worker->part.count = UINT32_MAX;
     lw_list_init(&worker->asking);
 }
 

@@ -207,6 +207,34 @@ a_full_file_refuses_what_is_new_and_keeps_what_is_there(void **state)
     spool_close(spool, client);
 }
 
+/* Refused together, they would be tried together again, for ever. */
+static void
+of_what_does_not_fit_as_a_whole_as_much_is_taken_as_fits(void **state)
+{
+    enum { COUNT = 600 };
+    struct spool *spool = *state;
+    const struct lw_property small = { "file_bytes_max", "256KiB" };
+    static char value[4001];
+    size_t confirmed = 0;
+    memset(value, 'v', 4000);
+    struct client *client = spool_open_with(spool, "orders", &small, 1);
+    for (int i = 0; i < COUNT; i++) {
+        client_publish(client, "orders", "key", value);
+    }
+    spool_await_receipts(spool, client, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(client->sent[i].status == LW_STATUS_OK ||
+                    client->sent[i].status == LW_STATUS_UNAVAILABLE);
+        confirmed += client->sent[i].status == LW_STATUS_OK;
+    }
+    assert_in_range(confirmed, 20, 65); /* of 4,000 bytes, in 256 KiB */
+    assert_false(client->is_up);
+    assert_string_equal(client->last_error.code, "E0524");
+    spool_receive(spool, client, confirmed);
+    spool_close(spool, client);
+    assert_int_equal(spool_sql(spool, "SELECT count(*) FROM message"), (long long)confirmed);
+}
+
 static void
 publish_until_confirmed(struct spool *spool, struct client *client, const char *value)
 {
@@ -486,6 +514,7 @@ main(void)
         TEST(a_file_that_may_not_be_written_is_refused),
         TEST(a_folder_that_is_not_there_is_named),
         TEST(a_full_file_refuses_what_is_new_and_keeps_what_is_there),
+        TEST(of_what_does_not_fit_as_a_whole_as_much_is_taken_as_fits),
         TEST(a_full_file_gets_room_though_publishers_never_rest),
         TEST(a_full_disk_gets_room_by_what_is_settled),
         TEST(a_full_file_with_many_delayed_messages_gets_room),
