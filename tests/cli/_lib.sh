@@ -5,8 +5,18 @@ LANEWAY=${LANEWAY:?set LANEWAY to the command under test}
 work=$(mktemp -d)
 export TMPDIR=$work XDG_RUNTIME_DIR=$work
 unset LANEWAY_CONFIG LANEWAY_URL NO_COLOR FORCE_COLOR
-trap 'rm -rf "$work"' EXIT
 failures=0
+
+# What a test started ends with it, however it ends.
+end_all()
+{
+    local started
+    started=$(jobs -p)
+    [ -z "$started" ] || kill -KILL $started 2>/dev/null
+    wait
+    rm -rf "$work"
+} 2>/dev/null
+trap end_all EXIT
 
 fail()
 {

@@ -49,7 +49,7 @@ for _ in $(seq 2400); do
     [ -n "$zygote" ] && [ "$(pgrep -c -P "$zygote")" = 2 ] && break
     sleep 0.05
 done
-[ "$(pgrep -c -P "${zygote:-0}")" = 2 ] || fail "it never had two workers"
+[ -n "$zygote" ] && [ "$(pgrep -c -P "$zygote")" = 2 ] || fail "it never had two workers"
 kill -KILL "$zygote"
 ends_with 75 $service
 grep -q "E0631" "$work/log" || fail "the service did not say that its zygote was killed"
