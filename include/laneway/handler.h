@@ -48,9 +48,9 @@ LW_API const char *lw_handler_option(const struct lw_handler_setup *setup, const
                                      const char *otherwise);
 
 /*
- * A handler. At least one of `handle`, `handle_async` and `handle_batch` is given. With both of the
- * first two, the loop takes `handle_async` and other engines `handle`; where the handler is to take
- * several messages at once (`batch`), it is `handle_batch`.
+ * A handler: at least one of the four forms is given. Where the handler is to take several messages
+ * at once (`batch`), it is `handle_batch_async` or `handle_batch`, else `handle_async` or `handle`;
+ * the asynchronous one of the two is the loop's alone, and its first choice.
  */
 struct lw_handler_plugin {
     uint32_t abi;      /* LW_HANDLER_ABI; both are filled by LW_HANDLER_HEAD */
@@ -78,10 +78,12 @@ struct lw_handler_plugin {
     void (*close)(void *user);
     /*
      * Takes several messages in one call, where the configuration has a `batch` of more than one;
-     * called where `handle` would be. The only form of its plug-in, it gets one at a time without
-     * a `batch`.
+     * called where `handle` would be. Without a `batch` it gets one at a time, where its plug-in
+     * has no form for one.
      */
     lw_handler_batch_fn handle_batch;
+    /* The same for engine loop: returns at once and ends each call by lw_batch_finish. */
+    lw_handler_batch_async_fn handle_batch_async;
 };
 
 /* Begins the definition of a handler under that name. */

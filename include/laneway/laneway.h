@@ -210,6 +210,23 @@ typedef void (*lw_handler_async_fn)(struct lw_delivery *delivery, void *user);
  */
 typedef size_t (*lw_handler_batch_fn)(struct lw_delivery *const deliveries[], size_t count,
                                       enum lw_verdict verdicts[], void *user);
+/*
+ * An asynchronous one; runs on the loop thread and ends with lw_batch_finish. The array dies with
+ * the call, the deliveries live until the end.
+ */
+typedef void (*lw_handler_batch_async_fn)(struct lw_delivery *const deliveries[], size_t count,
+                                          void *user);
+/*
+ * Ends all that such a call was given, named by its first delivery or by that one's ticket; from any
+ * thread, exactly once, as lw_delivery_finish does. `verdicts` are those of the first `count`, at
+ * least 1, and mean what those of a blocking handler mean. LW_STATUS_INVALID, and nothing changes,
+ * for what is no verdict. (lw_delivery_finish of the first is the same with its verdict alone; the
+ * others cannot be finished by themselves, which gives LW_STATUS_ALREADY.)
+ */
+LW_API enum lw_status
+lw_batch_finish(struct lw_delivery *first, const enum lw_verdict verdicts[], size_t count);
+LW_API enum lw_status
+lw_ticket_finish_batch(struct lw_ticket ticket, const enum lw_verdict verdicts[], size_t count);
 
 /* -- Dispatcher ------------------------------------------------------------------------------ */
 
@@ -432,9 +449,10 @@ struct lw_subscription_options {
 
     enum lw_engine_kind engine;
     lw_handler_fn handler; /* blocking, on LW_ENGINE_THREADS or _LOOP; or lw_processes_init */
-    lw_handler_async_fn handler_async; /* on LW_ENGINE_LOOP */
-    lw_handler_batch_fn handler_batch; /* blocking, on the same */
-    struct lw_batch_options batch;     /* of handler_batch, plug-ins, programs and http */
+    lw_handler_async_fn handler_async;             /* on LW_ENGINE_LOOP */
+    lw_handler_batch_fn handler_batch;             /* blocking, on the same */
+    lw_handler_batch_async_fn handler_batch_async; /* on LW_ENGINE_LOOP */
+    struct lw_batch_options batch; /* of those for several, plug-ins, programs and http */
     void *user;
     uint32_t threads;           /* LW_ENGINE_THREADS: 0 = concurrency */
     int64_t timeout_ms;         /* 30,000 for one attempt; 0 none */
@@ -532,6 +550,7 @@ struct lw_binding {
     lw_handler_async_fn handler_async;
     void *user;
     lw_handler_batch_fn handler_batch;
+    lw_handler_batch_async_fn handler_batch_async;
 };
 LW_API LW_MUST_USE enum lw_status
 lw_dispatcher_load(struct lw_dispatcher *dispatcher, const char *path,

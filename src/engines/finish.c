@@ -8,7 +8,7 @@
 #include <laneway/plugin.h>
 
 #include "base/inside.h"
-#include "engines/handler.h"
+#include "engines/common/batch.h"
 
 void
 lw_engine_done(struct lw_engine *engine, struct lw_delivery *delivery)
@@ -17,17 +17,33 @@ lw_engine_done(struct lw_engine *engine, struct lw_delivery *delivery)
     lw_queue_push(&engine->completions->done, &delivery->link);
 }
 
-static enum lw_status
-finish(struct lw_delivery *delivery, uint32_t serial, enum lw_verdict verdict)
+static bool
+are_verdicts(const enum lw_verdict verdicts[], size_t count)
 {
-    if ((unsigned)verdict > LW_ERROR) {
+    for (size_t i = 0; i < count; i++) {
+        if ((unsigned)verdicts[i] > LW_ERROR) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+static enum lw_status
+finish(struct lw_delivery *delivery, uint32_t serial, const enum lw_verdict verdicts[],
+       size_t count)
+{
+    if (!are_verdicts(verdicts, count)) {
         return LW_STATUS_INVALID;
     }
     if (!lw_run_claim(delivery, serial)) {
         return LW_STATUS_ALREADY;
     }
     struct lw_completions *completions = delivery->completions;
-    delivery->verdict = (uint8_t)lw_run_judge(delivery, verdict);
+    if (delivery->is_batch) {
+        lw_batch_take(delivery, verdicts, count);
+    } else {
+        delivery->verdict = (uint8_t)lw_run_judge(delivery, verdicts[0]);
+    }
     /* Only the loop thread can be inside the call of an answer that is still owed. */
     if (lw_inside_subject() == delivery) {
         lw_queue_push(&completions->done, &delivery->link);
@@ -41,7 +57,14 @@ enum lw_status
 lw_delivery_finish(struct lw_delivery *delivery, enum lw_verdict verdict)
 {
     return finish(delivery, atomic_load_explicit(&delivery->serial, memory_order_acquire),
-                  verdict);
+                  &verdict, 1);
+}
+
+enum lw_status
+lw_batch_finish(struct lw_delivery *first, const enum lw_verdict verdicts[], size_t count)
+{
+    return finish(first, atomic_load_explicit(&first->serial, memory_order_acquire), verdicts,
+                  count);
 }
 
 struct lw_ticket
@@ -54,5 +77,11 @@ lw_delivery_ticket(struct lw_delivery *delivery)
 enum lw_status
 lw_ticket_finish(struct lw_ticket ticket, enum lw_verdict verdict)
 {
-    return finish(ticket.delivery, ticket.serial, verdict);
+    return finish(ticket.delivery, ticket.serial, &verdict, 1);
+}
+
+enum lw_status
+lw_ticket_finish_batch(struct lw_ticket ticket, const enum lw_verdict verdicts[], size_t count)
+{
+    return finish(ticket.delivery, ticket.serial, verdicts, count);
 }

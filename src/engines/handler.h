@@ -19,10 +19,11 @@
 #define LW_ROOM_ANY (UINT32_MAX / 2)
 
 struct lw_handler_options {
-    lw_handler_fn handler;             /* blocking */
-    lw_handler_async_fn handler_async; /* loop engine only */
-    lw_handler_batch_fn handler_batch; /* blocking; one of the three is given */
-    struct lw_batch_options batch;     /* of handler_batch; size at least 1 */
+    lw_handler_fn handler;                         /* blocking */
+    lw_handler_async_fn handler_async;             /* loop engine only */
+    lw_handler_batch_fn handler_batch;             /* blocking */
+    lw_handler_batch_async_fn handler_batch_async; /* loop engine only; one of four is given */
+    struct lw_batch_options batch;                 /* of the last two; size at least 1 */
     void *user;
     int64_t timeout_ms; /* 0: none */
     uint32_t threads;   /* threads engine only; at least 1 */

@@ -114,7 +114,7 @@ tell_late(struct loop_engine *loop, const struct run *run)
 {
     struct lw_delivery *delivery = run->delivery;
     const char *topic = delivery->subscription ? delivery->subscription->topic : NULL;
-    lw_run_set_late(delivery);
+    lw_batch_set_late(delivery);
     lw_host_log(loop->engine.host, LW_LOG_WARN, "handler.late",
                 "a handler runs longer than its timeout and cannot be ended",
                 "handler=%s topic=%s offset=%" PRId64 " attempt=%" PRIu32, loop->name,
@@ -160,7 +160,11 @@ submit_async(struct loop_engine *loop, struct lw_delivery *const tasks[], size_t
         remember(loop, delivery);
         delivery->is_inside_call = true;
         const void *before = lw_inside_enter(delivery);
-        loop->options.handler_async(delivery, loop->options.user);
+        if (loop->options.handler_async) {
+            loop->options.handler_async(delivery, loop->options.user);
+        } else {
+            lw_batch_call_async(&loop->options, &loop->room, delivery);
+        }
         lw_inside_leave(before);
         delivery->is_inside_call = false;
     }
@@ -241,7 +245,7 @@ static void
 cancel(struct lw_engine *engine, struct lw_delivery *task)
 {
     (void)engine;
-    atomic_store_explicit(&task->is_cancelled, true, memory_order_relaxed);
+    lw_batch_set_cancelled(task);
 }
 
 static void
@@ -312,14 +316,14 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions,
                       struct lw_engine **ret_engine)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
-                (options->handler_batch != NULL);
-    if (count != 1 || (options->handler_batch && options->batch.size == 0)) {
+                (options->handler_batch != NULL) + (options->handler_batch_async != NULL);
+    bool is_batch = options->handler_batch || options->handler_batch_async;
+    if (count != 1 || (is_batch && options->batch.size == 0)) {
         return LW_STATUS_INVALID;
     }
     struct loop_engine *loop = lw_alloc(sizeof *loop);
     char *name_copy = lw_copy_text(name);
-    bool has_room = loop && (!options->handler_batch ||
-                             lw_batch_room_init(&loop->room, options->batch.size));
+    bool has_room = loop && (!is_batch || lw_batch_room_init(&loop->room, options->batch.size));
     if (!has_room || !name_copy) {
         if (loop) {
             lw_batch_room_deinit(&loop->room);
@@ -334,7 +338,7 @@ lw_loop_engine_create(struct lw_host *host, struct lw_completions *completions,
     loop->engine.name = name_copy;
     loop->name = name_copy;
     loop->options = *options;
-    if (options->handler_batch) {
+    if (is_batch) {
         loop->engine.batch = options->batch;
     }
     loop->engine.direct = options->handler;

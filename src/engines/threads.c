@@ -437,7 +437,8 @@ lw_threads_engine_create(struct lw_host *host, struct lw_completions *completion
                          struct lw_engine **ret_engine)
 {
     if (!options->handler == !options->handler_batch || options->handler_async ||
-        options->threads == 0 || (options->handler_batch && options->batch.size == 0)) {
+        options->handler_batch_async || options->threads == 0 ||
+        (options->handler_batch && options->batch.size == 0)) {
         return LW_STATUS_INVALID;
     }
     struct threads_engine *threads = lw_alloc(sizeof *threads);

@@ -105,6 +105,8 @@ const function lw_zygote_exports[] = {
     (function)lw_delivery_finish,
     (function)lw_delivery_ticket,
     (function)lw_ticket_finish,
+    (function)lw_batch_finish,
+    (function)lw_ticket_finish_batch,
     NULL,
 };
 

@@ -220,7 +220,10 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
     }
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(batch),
-        "handlers.%s takes one message at a time", handler->name);
+        "handlers.%s takes one message at a time%s", handler->name,
+        handler->kind == LW_CONFIG_PROGRAM
+            ? ": protocol once is one process for each message, whose exit code is the verdict"
+            : "");
     lw_diagnostic_show(
         item, lw_node_name_place(lw_node_child(handler->node, kind_keys[handler->kind])));
     lw_diagnostic_help(item,

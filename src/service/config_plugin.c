@@ -32,23 +32,56 @@ tell(struct lw_config_build *build, const struct lw_config_handler *handler,
     }
 }
 
-/* Only now it is known whether it waits for its verdicts. */
+/* "it has only handle_async" */
+static const char *
+lack_of(enum lw_handler_form form)
+{
+    const char *name = lw_handler_form_name(form);
+    const char *what = strstr(name, "has ");
+    return what ? what : name;
+}
+
+static void
+refuse_form(struct lw_config_build *build, const struct lw_config_handler *handler,
+            const struct lw_node *node, enum lw_handler_form form)
+{
+    char help[HELP_BYTES_MAX];
+    const struct lw_node *engine = lw_node_child(handler->node, "engine");
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0311", engine ? &engine->place : &node->place,
+        "engine \"%s\" cannot run handlers.%s: it %s", lw_engine_kind_name(handler->run.engine),
+        handler->name, lack_of(form));
+    lw_diagnostic_show(item, lw_node_name_place(node));
+    lw_handler_fit_help(form, help, sizeof help);
+    lw_diagnostic_help(item, "%s", help);
+}
+
+static void
+refuse_batch(struct lw_config_build *build, const struct lw_config_handler *handler,
+             const struct lw_node *node, const struct lw_node *batch)
+{
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(batch),
+        "handlers.%s takes one message at a time: the plug-in has no form for several",
+        handler->name);
+    lw_diagnostic_show(item, lw_node_name_place(node));
+    lw_diagnostic_help(item, "leave batch out, or give the plug-in handle_batch");
+}
+
+/* Only now it is known which forms it has. */
 static void
 check_form(struct lw_config_build *build, const struct lw_config_handler *handler,
            const struct lw_node *node, const struct lw_handler_plugin *table)
 {
-    char help[HELP_BYTES_MAX];
-    if (table->handle || lw_handler_fits(handler->run.engine, LW_FORM_PLUGIN_ASYNC)) {
-        return;
+    bool is_several = handler->run.batch.size > 1;
+    enum lw_handler_form form = lw_handler_plugin_form(table, handler->run.engine, is_several);
+    const struct lw_node *batch = lw_node_child(handler->node, "batch");
+    if (is_several && batch && !lw_handler_plugin_takes_several(form)) {
+        refuse_batch(build, handler, node, batch);
+    } else if (!lw_handler_fits(handler->run.engine, form) &&
+               lw_handler_fits(handler->run.engine, LW_FORM_PLUGIN)) {
+        refuse_form(build, handler, node, form);
     }
-    const struct lw_node *engine = lw_node_child(handler->node, "engine");
-    struct lw_diagnostic *item = lw_diagnostics_add(
-        build->diagnostics, LW_SEVERITY_ERROR, "E0311", engine ? &engine->place : &node->place,
-        "engine \"%s\" cannot run handlers.%s: it has only handle_async",
-        lw_engine_kind_name(handler->run.engine), handler->name);
-    lw_diagnostic_show(item, lw_node_name_place(node));
-    lw_handler_fit_help(LW_FORM_PLUGIN_ASYNC, help, sizeof help);
-    lw_diagnostic_help(item, "%s", help);
 }
 
 static void

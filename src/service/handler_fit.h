@@ -6,17 +6,21 @@
 #ifndef LW_SERVICE_HANDLER_FIT_H
 #define LW_SERVICE_HANDLER_FIT_H
 
+#include <laneway/handler.h>
+
 #include "base/text.h"
 
 enum lw_handler_form {
     LW_FORM_FUNCTION,     /* blocking: it returns its verdict */
     LW_FORM_ASYNC,        /* a function that finishes its deliveries later */
     LW_FORM_BATCH,        /* a function that takes several messages at once */
+    LW_FORM_BATCH_ASYNC,  /* one that finishes them later */
     LW_FORM_PROGRAM,      /* a command */
-    LW_FORM_PLUGIN,       /* a handler in a shared object that has `handle` */
-    LW_FORM_PLUGIN_ASYNC, /* one that has only `handle_async` */
-    LW_FORM_PLUGIN_BATCH, /* one that has only `handle_batch` */
-    LW_FORM_SERVICE,      /* something that is asked over HTTP */
+    LW_FORM_PLUGIN,       /* a handler in a shared object: its `handle` */
+    LW_FORM_PLUGIN_ASYNC, /* its `handle_async`, and so on */
+    LW_FORM_PLUGIN_BATCH,
+    LW_FORM_PLUGIN_BATCH_ASYNC,
+    LW_FORM_SERVICE, /* something that is asked over HTTP */
     LW_HANDLER_FORMS
 };
 
@@ -27,5 +31,15 @@ bool lw_handler_fits(enum lw_engine_kind engine, enum lw_handler_form form);
 const char *lw_handler_form_name(enum lw_handler_form form);
 /* Writes "a function runs on engine loop or threads", always terminated. */
 void lw_handler_fit_help(enum lw_handler_form form, char *out, size_t size);
+
+/*
+ * Which of a plug-in's forms the engine calls, or would have to though it cannot run it.
+ * `is_several`: the handler is to take several messages at once; one for one message is told then
+ * when there is no other.
+ */
+enum lw_handler_form lw_handler_plugin_form(const struct lw_handler_plugin *table,
+                                            enum lw_engine_kind engine, bool is_several);
+/* Does that form, of a plug-in, take several messages? */
+bool lw_handler_plugin_takes_several(enum lw_handler_form form);
 
 #endif

@@ -68,6 +68,7 @@ bind_function(const struct lw_config_handler *handler, struct lw_bindings bindin
     run->handler = binding->handler;
     run->handler_async = binding->handler_async;
     run->handler_batch = binding->handler_batch;
+    run->handler_batch_async = binding->handler_batch_async;
     run->user = binding->user;
     return LW_STATUS_OK;
 }

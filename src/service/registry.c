@@ -210,12 +210,13 @@ refuse_form(const char *name, enum lw_engine_kind engine, enum lw_handler_form f
 static enum lw_handler_form
 form_of(const struct lw_subscription_options *options)
 {
-    return options->plugin          ? LW_FORM_PLUGIN
-           : options->http          ? LW_FORM_SERVICE
-           : options->program       ? LW_FORM_PROGRAM
-           : options->handler_async ? LW_FORM_ASYNC
-           : options->handler_batch ? LW_FORM_BATCH
-                                    : LW_FORM_FUNCTION;
+    return options->plugin                ? LW_FORM_PLUGIN
+           : options->http                ? LW_FORM_SERVICE
+           : options->program             ? LW_FORM_PROGRAM
+           : options->handler_async       ? LW_FORM_ASYNC
+           : options->handler_batch       ? LW_FORM_BATCH
+           : options->handler_batch_async ? LW_FORM_BATCH_ASYNC
+                                          : LW_FORM_FUNCTION;
 }
 
 static enum lw_status
@@ -244,14 +245,18 @@ check_batch(const char *name, const struct lw_subscription_options *options,
                             "its lanes are pinned, and a batch of several keys has no one",
                             "use \"batch: {keys: one}\", or \"lanes: shared\"", ret_error);
     }
-    if (batch->size == 1 || options->handler_batch || options->http || options->plugin ||
-        is_told) {
+    bool is_function = options->handler_batch || options->handler_batch_async;
+    if (batch->size == 1 || is_function || options->http || options->plugin || is_told) {
         return LW_STATUS_OK;
     }
     char what[128];
     (void)snprintf(what, sizeof what, "%s takes one message at a time",
                    lw_handler_form_name(form_of(options)));
-    return refuse_batch(name, what, "leave batch out, or set handler_batch, a function for it",
+    return refuse_batch(name, what,
+                        options->program
+                            ? "protocol once is one process for each message; use protocol "
+                              "lines or frames, or leave batch out"
+                            : "leave batch out, or set handler_batch, a function for it",
                         ret_error);
 }
 
@@ -282,17 +287,18 @@ check_handler(const char *name, const struct lw_subscription_options *options, b
               struct lw_error *ret_error)
 {
     int count = (options->handler != NULL) + (options->handler_async != NULL) +
-                (options->handler_batch != NULL) + (options->program != NULL) +
-                (options->plugin != NULL) + (options->http != NULL);
+                (options->handler_batch != NULL) + (options->handler_batch_async != NULL) +
+                (options->program != NULL) + (options->plugin != NULL) +
+                (options->http != NULL);
     if (count == 0) {
         return refuse(name, "there is no function, program, plug-in or service to run",
-                      "set handler, handler_async, handler_batch, program, plugin or http",
+                      "set handler, one of its other forms, program, plugin or http",
                       ret_error);
     }
     if (count > 1) {
         return refuse(name,
-                      "more than one of handler, handler_async, handler_batch, program, plugin "
-                      "and http is set",
+                      "more than one of handler, handler_async, handler_batch, "
+                      "handler_batch_async, program, plugin and http is set",
                       "keep the one that its engine runs", ret_error);
     }
     if (!lw_engine_kind_name(options->engine)) {
@@ -353,20 +359,12 @@ destroy_plugin(void *object)
     lw_free(object);
 }
 
-/* What of the plug-in the engine can run. */
+/* What of the plug-in its engine calls. */
 static enum lw_handler_form
-form_of_plugin(const struct lw_handler_plugin *table)
+form_of_plugin(const struct lw_handler_plugin *table,
+               const struct lw_subscription_options *options)
 {
-    return table->handle         ? LW_FORM_PLUGIN
-           : table->handle_async ? LW_FORM_PLUGIN_ASYNC
-                                 : LW_FORM_PLUGIN_BATCH;
-}
-
-static bool
-takes_batches(const struct lw_handler_plugin *table,
-              const struct lw_subscription_options *options)
-{
-    return options->batch.size > 1 || form_of_plugin(table) == LW_FORM_PLUGIN_BATCH;
+    return lw_handler_plugin_form(table, options->engine, options->batch.size > 1);
 }
 
 /* Before any of its functions is called. */
@@ -375,16 +373,14 @@ check_table(const struct lw_engine_request *request, const struct lw_handler_plu
             struct lw_error *ret_error)
 {
     const struct lw_subscription_options *options = request->options;
-    if (!takes_batches(table, options)) {
-        enum lw_handler_form form = form_of_plugin(table);
-        return lw_handler_fits(options->engine, form)
-                   ? LW_STATUS_OK
-                   : refuse_form(request->name, options->engine, form, ret_error);
+    enum lw_handler_form form = form_of_plugin(table, options);
+    if (options->batch.size > 1 && !lw_handler_plugin_takes_several(form)) {
+        return refuse_batch(request->name, "the plug-in takes one message at a time",
+                            "leave batch out, or give the plug-in handle_batch", ret_error);
     }
-    return table->handle_batch
+    return lw_handler_fits(options->engine, form)
                ? LW_STATUS_OK
-               : refuse_batch(request->name, "the plug-in takes one message at a time",
-                              "leave batch out, or give the plug-in handle_batch", ret_error);
+               : refuse_form(request->name, options->engine, form, ret_error);
 }
 
 static enum lw_status
@@ -427,12 +423,13 @@ resolve_plugin(struct lw_dispatcher *dispatcher, const struct lw_engine_request 
         return status;
     }
     const struct lw_handler_plugin *table = &file->table;
-    bool is_batch = takes_batches(table, options);
-    bool is_async = !is_batch && (!table->handle ||
-                                  (table->handle_async && options->engine == LW_ENGINE_LOOP));
-    options->handler = is_async || is_batch ? NULL : table->handle;
-    options->handler_async = is_async ? table->handle_async : NULL;
-    options->handler_batch = is_batch ? table->handle_batch : NULL;
+    enum lw_handler_form form = form_of_plugin(table, options);
+    options->handler = form == LW_FORM_PLUGIN ? table->handle : NULL;
+    options->handler_async = form == LW_FORM_PLUGIN_ASYNC ? table->handle_async : NULL;
+    options->handler_batch = form == LW_FORM_PLUGIN_BATCH ? table->handle_batch : NULL;
+    options->handler_batch_async = form == LW_FORM_PLUGIN_BATCH_ASYNC
+                                       ? table->handle_batch_async
+                                       : NULL;
     options->user = file->user;
     options->plugin = NULL;
     return LW_STATUS_OK;
@@ -525,7 +522,8 @@ check_plugin(const struct lw_engine_request *request, struct lw_subscription_opt
                                                 &file, ret_error);
     if (status == LW_STATUS_OK) {
         status = check_table(request, &file.table, ret_error);
-        options->batch.size = takes_batches(&file.table, options) ? options->batch.size : 0;
+        bool is_batch = lw_handler_plugin_takes_several(form_of_plugin(&file.table, options));
+        options->batch.size = is_batch ? options->batch.size : 0;
     }
     lw_plugin_file_close(&file);
     return status;
@@ -566,6 +564,7 @@ create_functions(struct lw_dispatcher *dispatcher, const char *name,
         .handler = options->handler,
         .handler_async = options->handler_async,
         .handler_batch = options->handler_batch,
+        .handler_batch_async = options->handler_batch_async,
         .batch = options->batch,
         .user = options->user,
         .timeout_ms = options->timeout_ms,

@@ -6,6 +6,7 @@
  */
 #include "tests/support/test.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "engines/loop.h"
@@ -257,6 +258,162 @@ both_kinds_of_functions_at_once_are_refused(void **state)
     world_destroy(world);
 }
 
+/* -- Asynchronous ones -------------------------------------------------------------------------- */
+
+/* What a call was given, for the test to finish. */
+static struct lw_delivery *kept[MEMBERS];
+static size_t kept_count;
+
+static void
+keep_all(struct lw_delivery *const deliveries[], size_t count, void *user)
+{
+    (void)user;
+    memcpy(kept, deliveries, count * sizeof deliveries[0]);
+    kept_count = count;
+}
+
+static struct world *
+open_keeping(enum lw_batch_verdict verdict, int64_t timeout_ms)
+{
+    struct world *world = world_create();
+    struct lw_handler_options options = options_of(NULL, 0, timeout_ms);
+    options.handler_batch_async = keep_all;
+    options.batch.verdict = verdict;
+    create_engine(world, &options);
+    return world;
+}
+
+static void *
+finish_on_a_thread(void *user)
+{
+    enum lw_verdict verdicts[MEMBERS];
+    (void)user;
+    for (size_t i = 0; i < kept_count; i++) {
+        verdicts[i] = conformance_handle(kept[i], NULL);
+    }
+    assert_int_equal(lw_batch_finish(kept[0], verdicts, kept_count), LW_STATUS_OK);
+    return NULL;
+}
+
+static void
+a_batch_is_finished_from_another_thread(void **state)
+{
+    static const char *const texts[] = { "ok", "dead bad", "reply yes", "retry 50 later" };
+    struct world *world = open_keeping(LW_BATCH_VERDICT_EACH, 0);
+    pthread_t thread;
+    (void)state;
+    struct lw_delivery *first = run_task(world, texts, 4);
+    assert_int_equal(pthread_create(&thread, NULL, finish_on_a_thread, NULL), 0);
+    world_wait_results(world, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_ptr_equal(world->results[0], first);
+    assert_true(first->is_each);
+    assert_int_equal(first->task_answers, 4);
+    struct lw_delivery *second = first->task_next;
+    assert_int_equal(second->verdict, LW_DEAD);
+    assert_string_equal(lw_delivery_reason(second), "bad");
+    assert_int_equal(second->task_next->outcome->output_count, 1);
+    assert_int_equal(second->task_next->task_next->outcome->delay_ms, 50);
+    world_destroy(world);
+}
+
+static void
+a_batch_is_finished_once_and_whole(void **state)
+{
+    static const char *const texts[] = { "a", "b" };
+    static const enum lw_verdict wrong[] = { LW_OK, LW_PENDING };
+    static const enum lw_verdict right[] = { LW_OK, LW_DROP };
+    struct world *world = open_keeping(LW_BATCH_VERDICT_EACH, 0);
+    (void)state;
+    struct lw_delivery *first = run_task(world, texts, 2);
+    struct lw_ticket ticket = lw_delivery_ticket(first);
+    assert_int_equal(lw_batch_finish(first, wrong, 2), LW_STATUS_INVALID);
+    assert_int_equal(lw_batch_finish(first, right, 0), LW_STATUS_INVALID);
+    assert_int_equal(lw_delivery_finish(first->task_next, LW_DEAD), LW_STATUS_ALREADY);
+    assert_int_equal(lw_ticket_finish_batch(ticket, right, 2), LW_STATUS_OK);
+    assert_int_equal(lw_ticket_finish_batch(ticket, right, 2), LW_STATUS_ALREADY);
+    world_wait_results(world, 1);
+    assert_int_equal(first->verdict, LW_OK);
+    assert_int_equal(first->task_next->verdict, LW_DROP);
+    world_destroy(world);
+}
+
+static void
+one_verdict_ends_an_asynchronous_batch(void **state)
+{
+    static const char *const texts[] = { "a", "b" };
+    static const enum lw_batch_verdict verdicts[] = { LW_BATCH_VERDICT_ONE,
+                                                      LW_BATCH_VERDICT_EACH };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct world *world = open_keeping(verdicts[i], 0);
+        struct lw_delivery *first = run_task(world, texts, 2);
+        assert_int_equal(lw_delivery_finish(first, lw_delivery_dead(first, "all of it")),
+                         LW_STATUS_OK);
+        world_wait_results(world, 1);
+        assert_int_equal(first->task_answers, 1);
+        assert_int_equal(first->verdict, LW_DEAD);
+        assert_int_equal(first->is_each, verdicts[i] == LW_BATCH_VERDICT_EACH);
+        if (first->is_each) {
+            assert_int_equal(first->task_next->verdict, LW_PENDING); /* retried, and said */
+        }
+        world_destroy(world);
+    }
+}
+
+static bool
+is_second_late(struct world *world)
+{
+    return world->deliveries[1].is_late;
+}
+
+static void
+a_late_asynchronous_batch_is_late_with_all_its_members(void **state)
+{
+    static const char *const texts[] = { "a", "b" };
+    static const enum lw_verdict verdicts[] = { LW_OK, LW_RETRY };
+    struct world *world = open_keeping(LW_BATCH_VERDICT_EACH, 30);
+    (void)state;
+    struct lw_delivery *first = run_task(world, texts, 2);
+    world_wait(world, is_second_late);
+    assert_true(first->is_late);
+    assert_true(lw_delivery_is_cancelled(first->task_next));
+    assert_int_equal(lw_batch_finish(first, verdicts, 2), LW_STATUS_OK);
+    world_wait_results(world, 1);
+    assert_int_equal(first->verdict, LW_OK);
+    assert_int_equal(first->task_next->verdict, LW_ERROR);
+    assert_string_equal(lw_delivery_reason(first->task_next), "timed out after 30ms");
+    world_destroy(world);
+}
+
+static void
+it_is_not_stopped_while_a_batch_is_owed(void **state)
+{
+    static const char *const texts[] = { "a", "b" };
+    static const enum lw_verdict verdicts[] = { LW_OK, LW_OK };
+    struct world *world = open_keeping(LW_BATCH_VERDICT_EACH, 0);
+    (void)state;
+    struct lw_delivery *first = run_task(world, texts, 2);
+    world->engine->ops->stop(world->engine, LW_NEVER);
+    assert_false(world->engine->ops->is_stopped(world->engine));
+    assert_int_equal(lw_batch_finish(first, verdicts, 2), LW_STATUS_OK);
+    assert_true(world->engine->ops->is_stopped(world->engine));
+    world_destroy(world);
+}
+
+static int
+run_asynchronous(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_finished_from_another_thread),
+        cmocka_unit_test(a_batch_is_finished_once_and_whole),
+        cmocka_unit_test(one_verdict_ends_an_asynchronous_batch),
+        cmocka_unit_test(a_late_asynchronous_batch_is_late_with_all_its_members),
+        cmocka_unit_test(it_is_not_stopped_while_a_batch_is_owed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 static int
 run_all(bool is_on_threads)
 {
@@ -289,5 +446,5 @@ main(void)
         .can_wait = true,
     };
     int failures = conformance_run(&on_loop) + conformance_run(&on_threads);
-    return failures + run_all(false) + run_all(true);
+    return failures + run_all(false) + run_all(true) + run_asynchronous();
 }

@@ -36,6 +36,15 @@ LW_HANDLER(blocking) = { LW_HANDLER_HEAD, .handle = handle };
 LW_HANDLER(asynchronous) = { LW_HANDLER_HEAD, .handle_async = handle_async };
 LW_HANDLER(both) = { LW_HANDLER_HEAD, .handle = handle, .handle_async = handle_async };
 LW_HANDLER(batches) = { LW_HANDLER_HEAD, .handle_batch = handle_batch };
+static void
+handle_batch_async(struct lw_delivery *const deliveries[], size_t count, void *user)
+{
+    static const enum lw_verdict verdicts[16] = { LW_OK };
+    (void)user;
+    (void)lw_batch_finish(deliveries[0], verdicts, count < 16 ? count : 16);
+}
+
+LW_HANDLER(batches_async) = { LW_HANDLER_HEAD, .handle_batch_async = handle_batch_async };
 LW_HANDLER(neither) = { LW_HANDLER_HEAD, .about = "nothing to call" };
 LW_HANDLER(other_abi) = { LW_HANDLER_ABI + 1, sizeof(struct lw_handler_plugin),
                           .handle = handle };

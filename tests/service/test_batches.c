@@ -40,6 +40,14 @@ count(struct lw_delivery *const deliveries[], size_t n, enum lw_verdict verdicts
     return n;
 }
 
+static void
+count_asynchronously(struct lw_delivery *const deliveries[], size_t n, void *user)
+{
+    enum lw_verdict verdicts[SIZE];
+    size_t given = count(deliveries, n, verdicts, user);
+    assert_int_equal(lw_batch_finish(deliveries[0], verdicts, given), LW_STATUS_OK);
+}
+
 /* Runs until all messages were handled, and looks at the calls. */
 static void
 run_all(struct service_fixture *fixture, struct tally *tally)
@@ -88,33 +96,61 @@ a_function_takes_several_messages_on_the_loop(void **state)
 }
 
 static void
-a_file_names_a_function_for_batches(void **state)
+an_asynchronous_function_takes_several_messages_on_the_loop(void **state)
 {
     struct service_fixture *fixture = *state;
     struct tally tally = { .dispatcher = NULL };
-    struct lw_binding binding = { .name = "count", .user = &tally, .handler_batch = count };
+    take_batches(fixture, &tally, LW_ENGINE_LOOP);
+    fixture->options.handler_batch = NULL;
+    fixture->options.handler_batch_async = count_asynchronously;
+    service_subscribe(fixture);
+    run_all(fixture, &tally);
+}
+
+static void
+take_batches_by_a_file(struct service_fixture *fixture, struct tally *tally, const char *engine,
+                       const struct lw_binding *binding)
+{
     char path[] = "/tmp/laneway-batches-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     lw_dispatcher_destroy(fixture->dispatcher); /* a file is for one without brokers */
-    fixture->dispatcher = tally.dispatcher = lw_dispatcher_create(NULL, &fixture->error);
+    fixture->dispatcher = tally->dispatcher = lw_dispatcher_create(NULL, &fixture->error);
     (void)dprintf(
         fd,
         "version: 1\n"
         "brokers: { main: { url: '%s' } }\n"
-        "handlers: { h: { function: count, engine: threads,\n"
+        "handlers: { h: { function: count, engine: %s,\n"
         "                 batch: { size: %d, wait: 50ms } } }\n"
         "pipelines: { p: { broker: main, handler: h, ordering: none, topics: [topic],\n"
         "                  consumer: { group: group } } }\n",
-        fixture->url, SIZE);
+        fixture->url, engine, SIZE);
     (void)close(fd);
-    enum lw_status status = lw_dispatcher_load(fixture->dispatcher, path, &binding, 1,
+    enum lw_status status = lw_dispatcher_load(fixture->dispatcher, path, binding, 1,
                                                &fixture->error);
     (void)unlink(path);
     if (status != LW_STATUS_OK) {
         fail_msg("%s", fixture->error.message);
     }
-    run_all(fixture, &tally);
+    run_all(fixture, tally);
+}
+
+static void
+a_file_names_a_function_for_batches(void **state)
+{
+    struct tally tally = { .dispatcher = NULL };
+    struct lw_binding binding = { .name = "count", .user = &tally, .handler_batch = count };
+    take_batches_by_a_file(*state, &tally, "threads", &binding);
+}
+
+static void
+a_file_names_an_asynchronous_function_for_batches(void **state)
+{
+    struct tally tally = { .dispatcher = NULL };
+    struct lw_binding binding = { .name = "count",
+                                  .user = &tally,
+                                  .handler_batch_async = count_asynchronously };
+    take_batches_by_a_file(*state, &tally, "loop", &binding);
 }
 
 static enum lw_verdict
@@ -152,6 +188,7 @@ what_takes_one_message_at_a_time_is_refused(void **state)
     options->protocol = LW_PROTOCOL_ONCE;
     options->batch.size = 2;
     expect_refusal(fixture, "takes one message at a time");
+    assert_non_null(strstr(fixture->error.help, "protocol lines or frames"));
 }
 
 int
@@ -161,7 +198,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_function_takes_several_messages_on_threads),
         CASE(a_function_takes_several_messages_on_the_loop),
+        CASE(an_asynchronous_function_takes_several_messages_on_the_loop),
         CASE(a_file_names_a_function_for_batches),
+        CASE(a_file_names_an_asynchronous_function_for_batches),
         CASE(what_takes_one_message_at_a_time_is_refused),
     };
 #undef CASE

@@ -540,8 +540,10 @@ batches_fit_the_handler_the_order_and_the_limits(void **state)
 {
     (void)state;
     config_is_fine(batch("builtin: echo, batch: { size: 100, keys: one, verdict: one }", ""));
-    config_mentions(batch("program: [cat], protocol: once, batch: { size: 2 }", ""),
-                    "error[E0320]: handlers.h takes one message at a time");
+    config_mentions(
+        batch("program: [cat], protocol: once, batch: { size: 2 }", ""),
+        "error[E0320]: handlers.h takes one message at a time: protocol once is one "
+        "process for each message");
     config_is_fine(batch("program: [cat], batch: { size: 2 }", ""));
     config_is_fine(batch("http: 'http://h/', batch: { size: 2 }", ""));
     config_mentions(batch("builtin: 'io:5ms', engine: loop, batch: { size: 2 }", ""),

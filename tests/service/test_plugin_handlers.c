@@ -232,6 +232,18 @@ a_plugin_that_has_only_batches_gets_one_at_a_time_in_processes(void **state)
 }
 
 static void
+an_asynchronous_plugin_takes_batches_on_the_loop(void **state)
+{
+    struct trial *trial = *state;
+    assert_int_equal(load(trial,
+                          "{ plugin: " PLUGIN("forms") ", symbol: batches_async,\n"
+                                                       "  engine: loop, batch: { size: 3 } }"),
+                     LW_STATUS_OK);
+    service_publish(trial->service, "a", "k", 8);
+    run_dry(trial, trial->dispatcher, "group", "a");
+}
+
+static void
 a_plugin_without_a_form_for_batches_is_refused_them(void **state)
 {
     static const enum lw_engine_kind engines[] = { LW_ENGINE_LOOP, LW_ENGINE_THREADS,
@@ -356,6 +368,48 @@ finish_at_once(struct lw_delivery *delivery, void *user)
 
 /* Every engine with every form of handler: taken or refused as the table says, in plain words. */
 static void
+finish_all_at_once(struct lw_delivery *const deliveries[], size_t count, void *user)
+{
+    enum lw_verdict verdict = LW_OK;
+    (void)user;
+    (void)lw_batch_finish(deliveries[0], &verdict, count > 0);
+}
+
+/* Of tests/plugins/forms.c, for forms that are one of a plug-in. */
+static const char *
+symbol_of(enum lw_handler_form form)
+{
+    return form == LW_FORM_PLUGIN               ? "blocking"
+           : form == LW_FORM_PLUGIN_ASYNC       ? "asynchronous"
+           : form == LW_FORM_PLUGIN_BATCH       ? "batches"
+           : form == LW_FORM_PLUGIN_BATCH_ASYNC ? "batches_async"
+                                                : NULL;
+}
+
+static void
+which_form_of_a_plugin_is_called_follows_from_engine_and_batch(void **state)
+{
+    struct lw_handler_plugin all = { .handle = do_nothing,
+                                     .handle_async = finish_at_once,
+                                     .handle_batch = do_nothing_at_once,
+                                     .handle_batch_async = finish_all_at_once };
+    struct lw_handler_plugin few = { .handle_async = finish_at_once,
+                                     .handle_batch = do_nothing_at_once };
+    (void)state;
+#define FORM(table, engine, is_several) lw_handler_plugin_form(&(table), (engine), (is_several))
+    assert_int_equal(FORM(all, LW_ENGINE_LOOP, false), LW_FORM_PLUGIN_ASYNC);
+    assert_int_equal(FORM(all, LW_ENGINE_LOOP, true), LW_FORM_PLUGIN_BATCH_ASYNC);
+    assert_int_equal(FORM(all, LW_ENGINE_PROCESSES, false), LW_FORM_PLUGIN);
+    assert_int_equal(FORM(all, LW_ENGINE_THREADS, true), LW_FORM_PLUGIN_BATCH);
+    assert_int_equal(FORM(few, LW_ENGINE_LOOP, false), LW_FORM_PLUGIN_ASYNC);
+    assert_int_equal(FORM(few, LW_ENGINE_THREADS, false), LW_FORM_PLUGIN_BATCH);
+    few.handle_batch = NULL;
+    assert_int_equal(FORM(few, LW_ENGINE_THREADS, false), LW_FORM_PLUGIN_ASYNC); /* refused */
+    assert_int_equal(FORM(few, LW_ENGINE_LOOP, true), LW_FORM_PLUGIN_ASYNC);     /* E0320 */
+#undef FORM
+}
+
+static void
 every_bad_combination_of_engine_and_handler_is_refused(void **state)
 {
     struct trial *trial = *state;
@@ -372,15 +426,12 @@ every_bad_combination_of_engine_and_handler_is_refused(void **state)
             options.handler = form == LW_FORM_FUNCTION ? do_nothing : NULL;
             options.handler_async = form == LW_FORM_ASYNC ? finish_at_once : NULL;
             options.handler_batch = form == LW_FORM_BATCH ? do_nothing_at_once : NULL;
+            options.handler_batch_async = form == LW_FORM_BATCH_ASYNC ? finish_all_at_once
+                                                                      : NULL;
             options.program = form == LW_FORM_PROGRAM ? program : NULL;
             options.http = form == LW_FORM_SERVICE ? &http : NULL;
-            options.plugin = form == LW_FORM_PLUGIN || form == LW_FORM_PLUGIN_ASYNC ||
-                                     form == LW_FORM_PLUGIN_BATCH
-                                 ? PLUGIN("forms")
-                                 : NULL;
-            options.symbol = form == LW_FORM_PLUGIN         ? "blocking"
-                             : form == LW_FORM_PLUGIN_BATCH ? "batches"
-                                                            : "asynchronous";
+            options.plugin = symbol_of((enum lw_handler_form)form) ? PLUGIN("forms") : NULL;
+            options.symbol = symbol_of((enum lw_handler_form)form);
             enum lw_status status = lw_dispatcher_subscribe(dispatcher, &options, error);
             bool fits = lw_handler_fits(options.engine, (enum lw_handler_form)form);
             assert_int_equal(status, fits ? LW_STATUS_OK : LW_STATUS_INVALID);
@@ -480,6 +531,22 @@ check_refuses_an_engine_that_cannot_run_the_plugin(void **state)
              true, "");
     checking("    plugin: x.so\n    engine: programs\n", false,
              "help: a plug-in runs on engine loop");
+}
+
+static void
+check_refuses_a_batch_for_a_plugin_that_takes_one_at_a_time(void **state)
+{
+    (void)state;
+    checking(
+        "    plugin: " PLUGIN("forms") "\n    symbol: blocking\n    batch: { size: 2 }\n", true,
+        "error[E0320]: handlers.h takes one message at a time: the plug-in has no form for "
+        "several\n");
+    checking("    plugin: " PLUGIN("forms") "\n    symbol: batches\n    engine: processes\n"
+                                            "    batch: { size: 2 }\n",
+             true, "");
+    checking("    plugin: " PLUGIN("forms") "\n    symbol: batches_async\n"
+                                            "    batch: { size: 2 }\n",
+             true, "cannot run handlers.h: it has only handle_batch_async\n");
 }
 
 static void
@@ -587,6 +654,8 @@ main(void)
         TEST(a_plugin_takes_batches_in_processes),
         TEST(a_plugin_that_has_only_batches_gets_one_message_at_a_time),
         TEST(a_plugin_that_has_only_batches_gets_one_at_a_time_in_processes),
+        TEST(an_asynchronous_plugin_takes_batches_on_the_loop),
+        TEST(which_form_of_a_plugin_is_called_follows_from_engine_and_batch),
         TEST(a_plugin_without_a_form_for_batches_is_refused_them),
         TEST(two_entries_are_two_instances),
         TEST(a_plugin_that_refuses_to_start_stops_the_load),
@@ -597,6 +666,7 @@ main(void)
         cmocka_unit_test(the_help_names_every_engine_that_fits),
         cmocka_unit_test(check_points_at_the_plugin_that_cannot_be_loaded),
         cmocka_unit_test(check_refuses_an_engine_that_cannot_run_the_plugin),
+        cmocka_unit_test(check_refuses_a_batch_for_a_plugin_that_takes_one_at_a_time),
         cmocka_unit_test(keys_of_a_plugin_without_one_are_warned_about),
         cmocka_unit_test(the_plan_shows_the_plugin),
         TEST(the_starter_is_built_loaded_and_confirms_orders),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call of a function that takes several messages at once. Who gave too few or too many
- * verdicts is seen by the dispatcher, which retries what has none and says so: this may be any
- * thread.
+ * The call of a function that takes several messages at once, and what it says. Who gave too few or
+ * too many verdicts is seen by the dispatcher, which retries what has none and says so: this may be
+ * any thread.
  */
 #include "engines/common/batch.h"
 
@@ -33,8 +33,21 @@ judge(struct lw_delivery *delivery, const enum lw_verdict *verdict, bool is_give
 }
 
 void
-lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *room,
-              struct lw_delivery *first)
+lw_batch_take(struct lw_delivery *first, const enum lw_verdict verdicts[], size_t count)
+{
+    size_t i = 0;
+    first->task_answers = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    for (struct lw_delivery *member = first; member; member = member->task_next) {
+        member->verdict = (uint8_t)judge(member, &verdicts[i], i < count);
+        i++;
+        if (!first->is_each) {
+            return;
+        }
+    }
+}
+
+static size_t
+list(struct lw_batch_room *room, struct lw_delivery *first)
 {
     size_t count = 0;
     lw_assert(first != NULL);
@@ -42,13 +55,29 @@ lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *ro
         room->deliveries[count] = member;
         room->verdicts[count++] = LW_PENDING;
     }
+    return count;
+}
+
+void
+lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *room,
+              struct lw_delivery *first)
+{
+    size_t count = list(room, first);
+    first->is_each = options->batch.verdict == LW_BATCH_VERDICT_EACH;
     size_t given = options->handler_batch(room->deliveries, count, room->verdicts,
                                           options->user);
-    bool is_each = options->batch.verdict == LW_BATCH_VERDICT_EACH;
-    first->task_answers = given < UINT32_MAX ? (uint32_t)given : UINT32_MAX;
-    first->is_each = is_each;
-    for (size_t i = 0; i < (is_each ? count : 1); i++) {
-        struct lw_delivery *member = room->deliveries[i];
-        member->verdict = (uint8_t)judge(member, &room->verdicts[i], i < given);
+    lw_batch_take(first, room->verdicts, given);
+}
+
+void
+lw_batch_call_async(const struct lw_handler_options *options, struct lw_batch_room *room,
+                    struct lw_delivery *first)
+{
+    size_t count = list(room, first);
+    first->is_each = options->batch.verdict == LW_BATCH_VERDICT_EACH;
+    for (size_t i = 1; i < count; i++) {
+        room->deliveries[i]->deadline = first->deadline;
+        lw_run_claim_first(room->deliveries[i]);
     }
+    options->handler_batch_async(room->deliveries, count, options->user);
 }

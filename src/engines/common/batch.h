@@ -21,6 +21,14 @@ void lw_batch_room_deinit(struct lw_batch_room *room);
 /* Calls the handler and leaves its answers in the members; on the thread that runs handlers. */
 void lw_batch_call(const struct lw_handler_options *options, struct lw_batch_room *room,
                    struct lw_delivery *first);
+/*
+ * Calls the asynchronous handler with all members, of which only the first can be finished, once its
+ * own deadline is set. Loop thread.
+ */
+void lw_batch_call_async(const struct lw_handler_options *options, struct lw_batch_room *room,
+                         struct lw_delivery *first);
+/* Leaves what was said of a task in its members, once its answer is claimed. Any thread. */
+void lw_batch_take(struct lw_delivery *first, const enum lw_verdict verdicts[], size_t count);
 
 /* Sets the deadline of all and claims their answers: nobody else may finish one of them. */
 static inline void

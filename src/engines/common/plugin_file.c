@@ -225,8 +225,11 @@ read_table(const struct subject *of, const void *found, struct lw_handler_plugin
     if (table.size < sizeof table) {
         memset((char *)&table + table.size, 0, sizeof table - table.size);
     }
-    if (!table.handle && !table.handle_async && !table.handle_batch) {
-        return refuse_symbol(of, "has none of handle, handle_async and handle_batch",
+    if (!table.handle && !table.handle_async && !table.handle_batch &&
+        !table.handle_batch_async) {
+        return refuse_symbol(of,
+                             "has none of handle, handle_async, handle_batch and "
+                             "handle_batch_async",
                              ret_error);
     }
     *ret_table = table;
