@@ -326,7 +326,7 @@ what_was_written_before_a_refused_post_is_seen_by_the_taker(void **state)
             atomic_store_explicit(&level.seen, seen, memory_order_relaxed);
         } else if (!lw_mailbox_sleep(&level.mailbox)) {
             struct pollfd poll_fd = { .fd = level.mailbox.wake_fd, .events = POLLIN };
-            assert_int_equal(poll(&poll_fd, 1, 20000), 1);
+            assert_int_equal(poll(&poll_fd, 1, 60000), 1);
             read_wakes(level.mailbox.wake_fd);
             lw_mailbox_awake(&level.mailbox);
         }

@@ -103,7 +103,7 @@ readers_on_other_threads_never_see_half_a_write(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, read_many, &shared), 0);
     }
-    for (uint64_t number = 1; number < 10000 || atomic_load(&shared.changes) < 1000; number++) {
+    for (uint64_t number = 1; number < 10000 || atomic_load(&shared.changes) < 200; number++) {
         struct snapshot snapshot;
         for (int i = 0; i < 31; i++) {
             snapshot.numbers[i] = number;

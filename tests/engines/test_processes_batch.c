@@ -267,18 +267,22 @@ a_crash_is_charged_to_the_batch_and_makes_nobody_dead(void **state)
 static void
 a_kill_from_outside_runs_the_batch_again_and_charges_nobody(void **state)
 {
-    static const char *const texts[] = { "spin 300", "size" };
-    struct world *world = open_world(LW_BATCH_VERDICT_EACH);
+    struct processes_once once;
     (void)state;
+    processes_once_init(&once, "hang-once");
+    const char *const texts[] = { once.command, "size" };
+    struct world *world = open_world(LW_BATCH_VERDICT_EACH);
     struct lw_delivery *first = run_task(world, texts, 2);
-    world_spend(world, 100);
+    world_wait(world, processes_have_begun);
     assert_int_equal(kill(processes_pid(world, 0), SIGKILL), 0);
     world_wait_results(world, 1);
     assert_int_equal(first->verdict, LW_OK);
     assert_int_equal(first->task_answers, 2);
     assert_true(says(member_of(first, 1), "4"));
+    assert_int_equal(processes_figures(world).crashes, 1);
     assert_int_equal(processes_figures(world).charged, 0);
     world_destroy(world);
+    processes_once_deinit(&once);
 }
 
 static void
@@ -316,7 +320,8 @@ a_batch_is_cancelled_when_all_of_it_is(void **state)
     atomic_store(&first->is_cancelled, true);
     first->task_cancelled = 1;
     world_wait_results(world, 1); /* from here on it is the oldest */
-    world_spend(world, 100);
+    world_wait(world, processes_have_begun);
+    world_spend(world, 50); /* if it were told, it would answer within a few */
     assert_int_equal(world->result_count, 1);
     first->task_cancelled = 2;
     world->engine->ops->cancel(world->engine, first);
