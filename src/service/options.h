@@ -14,6 +14,7 @@ extern const struct lw_option lw_dispatcher_rows[];   /* struct lw_dispatcher_op
 extern const struct lw_option lw_subscription_rows[]; /* ..subscription_options: a pipeline */
 extern const struct lw_option lw_topic_rows[];        /* ..: what one topic may set apart */
 extern const struct lw_option lw_handler_rows[];      /* ..: how its handler is run */
+extern const struct lw_option lw_processes_rows[];    /* struct lw_processes_tuning */
 extern const struct lw_option lw_http_rows[];         /* struct lw_http_options */
 extern const struct lw_option lw_backoff_rows[];      /* struct lw_backoff_options: copies */
 extern const struct lw_option lw_in_place_backoff_rows[]; /* ..: retries in place */

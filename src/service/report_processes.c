@@ -65,6 +65,7 @@ lw_report_processes_json(struct lw_json *json, const struct lw_engine *engine)
     lw_processes_engine_figures(engine, &figures);
     lw_json_key(json, "processes");
     lw_json_object(json);
+    put(json, "workers", figures.workers);
     put(json, "messages", figures.messages);
     put_flushes(json, &figures);
     put(json, "buffered", figures.buffered);

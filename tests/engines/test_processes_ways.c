@@ -465,6 +465,83 @@ a_message_that_finds_no_memory_waits_and_is_not_lost(void **state)
     world_destroy(world);
 }
 
+/* -- How many there are -------------------------------------------------------------------------- */
+
+static bool
+has_four_workers(struct world *world)
+{
+    return processes_figures(world).workers == 4;
+}
+
+static struct world *
+open_growing(uint32_t workers, bool pins_lanes)
+{
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = workers;
+    options.tune.min_workers = 1;
+    options.tune.pins_lanes = pins_lanes;
+    return processes_open_world(&options);
+}
+
+static void
+one_message_at_a_time_needs_one_worker(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 4;
+    options.window = 2;
+    options.tune.min_workers = 1;
+    struct world *world = processes_open_world(&options);
+    for (uint32_t i = 0; i < 20; i++) {
+        world_run(world, "ok");
+        world_wait_results(world, i + 1);
+    }
+    assert_int_equal(processes_figures(world).workers, 1);
+    assert_int_equal(world->engine->room, 2);
+    world_destroy(world);
+}
+
+/* Each holds one and cannot be done with it: the next one needs another worker. */
+static void
+more_workers_are_forked_while_all_are_full_and_never_more_than_allowed(void **state)
+{
+    struct lw_delivery *held[4];
+    (void)state;
+    struct world *world = open_growing(4, false);
+    for (size_t i = 0; i < 4; i++) {
+        held[i] = world_run(world, "until-cancelled");
+    }
+    world_wait(world, has_four_workers);
+    assert_int_equal(world->engine->room, 0);
+    for (size_t i = 0; i < 4; i++) {
+        world->engine->ops->cancel(world->engine, held[i]);
+    }
+    world_wait_results(world, 4);
+    assert_int_equal(world->engine->room, 4);
+    world_destroy(world);
+}
+
+static void
+a_suspect_is_run_alone_by_the_only_worker_that_there_is(void **state)
+{
+    (void)state;
+    struct world *world = open_growing(4, false);
+    struct lw_delivery *bad = world_run(world, "exit 3");
+    world_wait_results(world, 1);
+    assert_int_equal(bad->verdict, LW_ERROR);
+    assert_false(bad->outcome->is_uncharged);
+    world_destroy(world);
+}
+
+static void
+pinned_lanes_have_all_workers_at_once(void **state)
+{
+    (void)state;
+    struct world *world = open_growing(4, true);
+    world_wait(world, has_four_workers);
+    world_destroy(world);
+}
+
 int
 main(void)
 {
@@ -484,6 +561,11 @@ main(void)
         cmocka_unit_test(a_message_that_finds_no_memory_waits_and_is_not_lost),
         cmocka_unit_test(a_kill_among_large_messages_is_no_breach),
         cmocka_unit_test(kills_at_random_moments_lose_nothing_and_charge_only_what_ran_alone),
+        cmocka_unit_test(one_message_at_a_time_needs_one_worker),
+        cmocka_unit_test(
+            more_workers_are_forked_while_all_are_full_and_never_more_than_allowed),
+        cmocka_unit_test(a_suspect_is_run_alone_by_the_only_worker_that_there_is),
+        cmocka_unit_test(pinned_lanes_have_all_workers_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

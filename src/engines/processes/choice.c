@@ -190,7 +190,7 @@ static void
 call_for_fresh_worker(struct lw_processes *processes, const struct lw_delivery *suspect)
 {
     struct lw_processes_worker *idlest = NULL;
-    for (uint32_t i = 0; i < processes->worker_count; i++) {
+    for (uint32_t i = 0; i < processes->wanted; i++) {
         struct lw_processes_worker *worker = &processes->workers[i];
         if (!may_run_at(worker, suspect)) {
             continue;

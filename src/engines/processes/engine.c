@@ -151,6 +151,7 @@ flush(struct lw_engine *engine)
             drained += lw_processes_worker_drain(worker);
         }
     }
+    lw_processes_grow(processes);
     if (drained > 0) {
         lw_processes_go_on(processes);
         lw_host_want_turn(engine->host);
@@ -301,6 +302,7 @@ lw_processes_engine_figures(const struct lw_engine *engine,
         const struct lw_processes_worker *worker = &processes->workers[i];
         uint64_t buffered = worker->next - worker->published_next;
         uint64_t age = buffered > 0 ? engine->host->now - worker->unflushed_since : 0;
+        ret_figures->workers += worker->state == LW_PROCESSES_TAKING;
         ret_figures->buffered += (uint32_t)buffered;
         ret_figures->buffered_ns = age > ret_figures->buffered_ns ? age
                                                                   : ret_figures->buffered_ns;
@@ -358,6 +360,10 @@ make_workers(struct lw_processes *processes)
             return false;
         }
     }
+    bool is_whole = processes->options.tune.min_workers == 0 ||
+                    processes->options.tune.min_workers > count ||
+                    processes->options.tune.pins_lanes;
+    processes->wanted = is_whole ? count : processes->options.tune.min_workers;
     return processes->workers != NULL;
 }
 

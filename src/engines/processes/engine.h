@@ -60,6 +60,7 @@ struct lw_processes_figures {
     uint64_t last_handover_ns;
     uint64_t last_execution_ns;
     uint64_t last_return_ns;
+    uint32_t workers; /* that take messages now */
     uint64_t crashes; /* ends by itself, with a message started */
     uint64_t charged;
     uint64_t recycled;

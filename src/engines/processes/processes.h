@@ -22,6 +22,7 @@ struct lw_processes {
     struct lw_processes_options options;
     struct lw_processes_worker *workers;
     uint32_t worker_count;
+    uint32_t wanted; /* the first so many are to be there; it never falls */
     size_t ring_bytes;
     struct lw_queue waiting;           /* found no room, or run again; on any worker */
     uint32_t waiting_count;            /* with what waits for one worker */
@@ -89,6 +90,8 @@ void lw_processes_on_memory_timer(struct lw_timer *timer, uint64_t now);
 int32_t lw_processes_cpu_of(const struct lw_processes *processes, uint32_t index);
 /* Starts what may be started now: the zygote, then workers. */
 void lw_processes_start_workers(struct lw_processes *processes);
+/* As many again, when those that there are hold all that they may. */
+void lw_processes_grow(struct lw_processes *processes);
 /* The handler cannot start: nobody is charged, and it is tried again later. */
 void lw_processes_fail(struct lw_processes *processes, const struct lw_error *error,
                        const struct lw_handler_log *log);

@@ -359,7 +359,7 @@ start_all(struct lw_processes *processes)
     for (uint32_t i = 0; i < processes->worker_count; i++) {
         is_trying = is_trying || processes->workers[i].state == LW_PROCESSES_STARTING;
     }
-    for (uint32_t i = 0; i < processes->worker_count; i++) {
+    for (uint32_t i = 0; i < processes->wanted; i++) {
         struct lw_processes_worker *worker = &processes->workers[i];
         bool may_start = worker->state == LW_PROCESSES_IDLE &&
                          (processes->failures == 0 || !is_trying);
@@ -387,6 +387,26 @@ lw_processes_start_workers(struct lw_processes *processes)
     } else if (processes->zygote_state == LW_PROCESSES_SERVING) {
         start_all(processes);
     }
+}
+
+/* A worker that is on its way will have room soon, and one that holds nothing is not what lacks. */
+void
+lw_processes_grow(struct lw_processes *processes)
+{
+    uint32_t wanted = processes->wanted;
+    if (processes->engine.room > 0 || wanted == processes->worker_count ||
+        processes->is_stopping) {
+        return;
+    }
+    for (uint32_t i = 0; i < wanted; i++) {
+        const struct lw_processes_worker *worker = &processes->workers[i];
+        if (worker->state != LW_PROCESSES_TAKING || worker->first == worker->next) {
+            return;
+        }
+    }
+    bool is_room = wanted <= processes->worker_count - wanted;
+    processes->wanted = is_room ? 2 * wanted : processes->worker_count;
+    lw_processes_start_workers(processes);
 }
 
 void
