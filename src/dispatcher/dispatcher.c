@@ -147,8 +147,9 @@ log_failure(struct lw_dispatcher *dispatcher, const struct lw_delivery *delivery
                 (long long)ruling->delay_ms, reason, key[0] ? " key=" : "", key);
 }
 
-static void
-park(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, int64_t delay_ms)
+void
+lw_dispatcher_park(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+                   int64_t delay_ms)
 {
     uint64_t due = dispatcher->host->now + (uint64_t)delay_ms * LW_MS;
     if (dispatcher->phase >= LW_PHASE_DRAINING && due > dispatcher->drain_deadline) {
@@ -205,7 +206,7 @@ lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_delivery *de
         lw_publish_begin(dispatcher, delivery, ruling);
         return;
     case LW_ACTION_PARK:
-        park(dispatcher, delivery, ruling.delay_ms);
+        lw_dispatcher_park(dispatcher, delivery, ruling.delay_ms);
         return;
     case LW_ACTION_DROP:
         lw_settle(dispatcher, delivery, LW_SETTLED_DROPPED, -1);
@@ -324,7 +325,7 @@ take_uncharged(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery)
     bool is_put_off = delivery->verdict == LW_RETRY && delivery->outcome->delay_ms > 0;
     if (is_put_off && dispatcher->phase < LW_PHASE_LEAVING) {
         lw_delivery_move(delivery, LW_STATE_RUNNING, LW_STATE_JUDGED);
-        park(dispatcher, delivery, delivery->outcome->delay_ms);
+        lw_dispatcher_park(dispatcher, delivery, delivery->outcome->delay_ms);
         return;
     }
     lw_delivery_set_state(delivery, LW_STATE_QUEUED);

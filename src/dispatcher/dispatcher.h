@@ -168,6 +168,9 @@ void lw_dispatcher_carry_out(struct lw_dispatcher *dispatcher, struct lw_deliver
 /* What follows the verdict of a JUDGED one; counted and logged, not yet done. */
 struct lw_ruling lw_dispatcher_rule(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                                     struct lw_delivery *delivery);
+/* Lets a judged one wait in its lane; at a drain that ends before, it is given back. */
+void lw_dispatcher_park(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery,
+                        int64_t delay_ms);
 /* Puts a parked one back into its lane now. */
 void lw_dispatcher_unpark(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery);
 /* A handler call ended, on whatever way: its slot is free, its verdict is judged once. */

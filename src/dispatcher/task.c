@@ -6,8 +6,8 @@
  * after it. They go back before it is dealt with, so that whoever takes it out finds them there.
  *
  * One verdict for all that is a retry or an error blames nobody: the members go back uncharged and
- * run again alone. Otherwise the first one would be charged for a fault of another, up to its dead
- * letter.
+ * run again alone, after the delay that it gave. Otherwise the first one would be charged for a fault
+ * of another, up to its dead letter.
  */
 #include "dispatcher/task.h"
 
@@ -378,6 +378,42 @@ warn_late(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                 first->task_count);
 }
 
+/* Members of one lane: the first waits, and the others wait behind it. */
+static void
+put_off_lane(struct lw_dispatcher *dispatcher, struct lw_delivery *first,
+             const struct lw_delivery *end, int64_t delay_ms)
+{
+    struct lw_delivery *behind = first->task_next;
+    leave(first);
+    requeue_all(dispatcher, behind, end);
+    if (first->partition->is_ended) {
+        lw_stream_of(first)->counters.stale++;
+        lw_settle_drop(dispatcher, first);
+        return;
+    }
+    first->attempt--;
+    lw_delivery_move(first, LW_STATE_RUNNING, LW_STATE_JUDGED);
+    lw_dispatcher_park(dispatcher, first, delay_ms);
+}
+
+/* Nobody is charged: all run again, at once or after the delay that was said of them. */
+static void
+run_again(struct lw_dispatcher *dispatcher, struct lw_delivery *first)
+{
+    bool is_put_off = first->verdict == LW_RETRY && first->outcome &&
+                      first->outcome->delay_ms > 0 && dispatcher->phase < LW_PHASE_LEAVING;
+    if (!is_put_off) {
+        requeue_all(dispatcher, first, NULL);
+        return;
+    }
+    int64_t delay_ms = first->outcome->delay_ms;
+    while (first) {
+        struct lw_delivery *end = end_of_lane(first);
+        put_off_lane(dispatcher, first, end, delay_ms);
+        first = end;
+    }
+}
+
 void
 lw_task_finish(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
                struct lw_delivery *first)
@@ -388,7 +424,7 @@ lw_task_finish(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     }
     struct end how = look_at(dispatcher, stream, first);
     if (how.is_uncharged || how.is_apart) {
-        requeue_all(dispatcher, first, NULL);
+        run_again(dispatcher, first);
         return;
     }
     while (first) {

@@ -406,6 +406,72 @@ a_batch_that_fails_as_a_whole_runs_again_one_by_one(void **state)
 }
 
 static void
+a_delay_said_of_all_holds_every_key_and_charges_nobody(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    world_send(&crew.world, "orders", 0, "a", 2);
+    world_send(&crew.world, "orders", 0, "b", 1);
+    world_turn(&crew.world);
+    (void)lw_delivery_retry(crew_member(&crew, 0, 0), "the database is down", 5000);
+    crew_answer_all(&crew, 0, LW_RETRY);
+    assert_int_equal(crew.count, 0);
+    world_pass(&crew.world, 4900);
+    assert_int_equal(crew.count, 0);
+    world_pass(&crew.world, 200);
+    assert_string_equal(crew_task(&crew, 0), "0"); /* alone, and so is the other key's */
+    assert_int_equal(crew_member(&crew, 0, 0)->attempt, 1);
+    crew_answer_all(&crew, 0, LW_OK);
+    while (crew.count > 0) {
+        assert_int_equal(crew.tasks[0]->task_count, 1);
+        assert_int_equal(crew_member(&crew, 0, 0)->attempt, 1);
+        crew_answer_all(&crew, 0, LW_OK);
+    }
+    world_pass(&crew.world, 200);
+    assert_int_equal(world_committed(&crew.world, "orders", 0), 3);
+    crew_end(&crew);
+}
+
+static void
+an_end_without_fault_may_put_all_off(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    world_send(&crew.world, "orders", 0, "a", 3);
+    world_turn(&crew.world);
+    (void)lw_delivery_retry(crew_member(&crew, 0, 0), "no memory", 1000);
+    lw_delivery_outcome(crew_member(&crew, 0, 0))->is_uncharged = true;
+    crew_answer_all(&crew, 0, LW_RETRY);
+    assert_int_equal(crew.count, 0);
+    world_pass(&crew.world, 1200);
+    assert_string_equal(crew_task(&crew, 0), "0,1,2");
+    assert_int_equal(crew_member(&crew, 0, 0)->attempt, 1);
+    crew_end(&crew);
+}
+
+static void
+what_is_put_off_with_its_batch_is_given_back_at_a_drain(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    world_send(&crew.world, "orders", 0, "a", 3);
+    world_turn(&crew.world);
+    (void)lw_delivery_retry(crew_member(&crew, 0, 0), "busy", 86400000);
+    crew_answer_all(&crew, 0, LW_RETRY);
+    lw_shutdown_begin(&crew.world.dispatcher, false);
+    lw_host_want_turn(crew.engine.host);
+    world_turn(&crew.world);
+    assert_int_equal(crew.count, 0);
+    assert_int_equal(crew.world.dispatcher.held_count, 0);
+    assert_int_equal(world_close(&crew.world), LW_STATUS_UNFINISHED);
+    assert_true(world_committed(&crew.world, "orders", 0) <= 0);
+    crew_end(&crew);
+}
+
+static void
 an_end_without_fault_charges_nobody(void **state)
 {
     struct crew crew;
@@ -634,6 +700,9 @@ main(void)
         cmocka_unit_test(verdicts_beyond_the_messages_are_ignored_and_it_is_said),
         cmocka_unit_test(one_verdict_ends_them_all),
         cmocka_unit_test(a_batch_that_fails_as_a_whole_runs_again_one_by_one),
+        cmocka_unit_test(a_delay_said_of_all_holds_every_key_and_charges_nobody),
+        cmocka_unit_test(an_end_without_fault_may_put_all_off),
+        cmocka_unit_test(what_is_put_off_with_its_batch_is_given_back_at_a_drain),
         cmocka_unit_test(an_end_without_fault_charges_nobody),
         cmocka_unit_test(a_refused_task_goes_back_in_order),
         cmocka_unit_test(what_waits_for_company_is_given_up_with_its_partition),
