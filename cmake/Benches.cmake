@@ -4,6 +4,9 @@
 # build/bench/plugins/X.so, a shared object with handlers.
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.c)
 file(GLOB bench_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/support/*.c)
+if(NOT LANEWAY_SPOOL)
+    list(FILTER bench_support EXCLUDE REGEX "/spool_")
+endif()
 foreach(source IN LISTS bench_sources)
     get_filename_component(name ${source} NAME_WE)
     if(name MATCHES "spool" AND NOT LANEWAY_SPOOL)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """spool_crash.py [--moments N] [--seed S] [--minutes M]: SIGKILL while a spool is worked on.
 
-An owner publishes, receives, acknowledges and gives back; a guest publishes through it. Again and
-again one or both are killed at a random moment, then the file is checked. In the end everything is
-read out. Judged by the journals of all processes: whatever was confirmed and not acknowledged came;
+An owner publishes, receives, acknowledges and gives back; a guest publishes through it, or comes
+first and leaves the file to the owner. Again and again one or both are killed at a random moment,
+then the file is checked. In the end everything is read out. Judged by the journals of all processes: whatever was confirmed and not acknowledged came;
 nothing came that nobody sent; nothing came that was not bit for bit what was sent.
 """
 import argparse
@@ -66,7 +66,10 @@ class Job:
 
     def moment(self):
         """One owner's life, with one moment at least; returns how many moments it had."""
-        owner, guest = self.start("own"), self.start("write")
+        if self.random.random() < 0.5:
+            owner, guest = self.start("own"), self.start("write")
+        else:  # the publisher has the file, and leaves it to the reader
+            guest, owner = self.start("write"), self.start("own")
         time.sleep(self.random.uniform(0.005, 0.25))
         moments = 1
         if self.random.random() < 0.4:

@@ -24,29 +24,43 @@ choose(struct lw_spool_topic *topic, const struct lw_publication *publication)
     struct lw_bytes key = publication->ordering_key.data ? publication->ordering_key
                                                          : publication->key;
     uint32_t count = (uint32_t)topic->partition_count;
-    uint32_t number = key.data ? (uint32_t)lw_partitioner_choose(key, topic->partition_count)
-                               : topic->rotation++ % count;
+    uint32_t number = count == 1 ? 0
+                      : key.data ? (uint32_t)lw_partitioner_choose(key, topic->partition_count)
+                                 : topic->rotation++ % count;
     return &topic->partitions[number];
 }
 
+/* A statement keeps what was bound: most messages lack most columns, and binding nothing costs too. */
 static void
-bind_bytes(struct sqlite3_stmt *statement, int place, struct lw_bytes bytes)
+bind_nothing(struct lw_spool_store *store, int place)
 {
-    if (bytes.data) {
-        (void)sqlite3_bind_blob64(statement, place, bytes.data, bytes.size, SQLITE_STATIC);
-    } else {
-        (void)sqlite3_bind_null(statement, place);
+    if ((store->append_bound & (1U << place)) != 0) {
+        (void)sqlite3_bind_null(store->statements[LW_SPOOL_APPEND], place);
+        store->append_bound &= ~(1U << place);
     }
 }
 
 static void
-bind_time(struct sqlite3_stmt *statement, int place, int64_t time_ms, bool is_there)
+bind_bytes(struct lw_spool_store *store, int place, struct lw_bytes bytes)
 {
-    if (is_there) {
-        (void)sqlite3_bind_int64(statement, place, time_ms);
-    } else {
-        (void)sqlite3_bind_null(statement, place);
+    if (!bytes.data) {
+        bind_nothing(store, place);
+        return;
     }
+    (void)sqlite3_bind_blob64(store->statements[LW_SPOOL_APPEND], place, bytes.data, bytes.size,
+                              SQLITE_STATIC);
+    store->append_bound |= 1U << place;
+}
+
+static void
+bind_time(struct lw_spool_store *store, int place, int64_t time_ms, bool is_there)
+{
+    if (!is_there) {
+        bind_nothing(store, place);
+        return;
+    }
+    (void)sqlite3_bind_int64(store->statements[LW_SPOOL_APPEND], place, time_ms);
+    store->append_bound |= 1U << place;
 }
 
 static bool
@@ -55,14 +69,14 @@ insert(struct lw_spool_store *store, int64_t row, const struct lw_publication *p
 {
     int64_t numbers[] = { row, now_ms };
     struct sqlite3_stmt *statement = lw_spool_bind(store, LW_SPOOL_APPEND, numbers, 2);
-    bind_time(statement, 3, publication->event_time_ms, publication->event_time_ms >= 0);
+    bind_time(store, 3, publication->event_time_ms, publication->event_time_ms >= 0);
     int64_t delay_ms = publication->delay_ms < LW_SPOOL_DELAY_MAX_MS ? publication->delay_ms
                                                                      : LW_SPOOL_DELAY_MAX_MS;
-    bind_time(statement, 4, now_ms + delay_ms, delay_ms > 0);
-    bind_bytes(statement, 5, publication->key);
-    bind_bytes(statement, 6, publication->ordering_key);
-    bind_bytes(statement, 7, headers);
-    bind_bytes(statement, 8, publication->value);
+    bind_time(store, 4, now_ms + delay_ms, delay_ms > 0);
+    bind_bytes(store, 5, publication->key);
+    bind_bytes(store, 6, publication->ordering_key);
+    bind_bytes(store, 7, headers);
+    bind_bytes(store, 8, publication->value);
     bool is_done = sqlite3_step(statement) == SQLITE_DONE || lw_spool_fail(store, "write");
     (void)sqlite3_reset(statement);
     return is_done;

@@ -141,6 +141,7 @@ struct lw_spool_store {
     struct lw_error error;   /* of the last failure */
     uint64_t judged_count;   /* verdicts that wait for a commit */
     uint64_t returned_count; /* among them: not acknowledged, so they come again */
+    uint32_t append_bound;   /* columns of APPEND that are not NULL, as bits */
     uint32_t worn_count;     /* settled, since somebody looked what can be deleted */
     int64_t pages_max;       /* of publications; 0: as many as the disk has */
     bool is_in_transaction;

@@ -300,6 +300,47 @@ a_key_keeps_its_partition_and_keyless_ones_take_turns(void **state)
     spool_close(*state, client);
 }
 
+/* A prepared statement keeps what the message before had. */
+static void
+a_message_has_nothing_of_the_one_before(void **state)
+{
+    struct spool *spool = *state;
+    struct lw_message_times times;
+    size_t count = 9;
+    const struct lw_header header = { { "name", 4 }, { "value", 5 } };
+    const struct lw_publication full = { .kind = LW_PUBLISH_OUTPUT,
+                                         .topic = "orders",
+                                         .partition = -1,
+                                         .key = { "key", 3 },
+                                         .ordering_key = { "order", 5 },
+                                         .value = { "value", 5 },
+                                         .headers = &header,
+                                         .header_count = 1,
+                                         .event_time_ms = 17,
+                                         .delay_ms = 1 };
+    const struct lw_publication bare = {
+        .kind = LW_PUBLISH_OUTPUT, .topic = "orders", .partition = -1, .event_time_ms = -1
+    };
+    struct client *client = spool_open(spool, "orders");
+    for (int i = 0; i < 3; i++) {
+        assert_int_not_equal(client_offer(client, i == 1 ? &bare : &full), SIZE_MAX);
+    }
+    spool_receive(spool, client, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct lw_message *message = &client->messages[i];
+        bool is_bare = message->position == 1;
+        assert_int_equal(!message->key.data, is_bare);
+        assert_int_equal(!message->ordering_key.data, is_bare);
+        assert_int_equal(!message->value.data, is_bare);
+        client->ops->headers(client->broker, message, &count);
+        assert_int_equal(count, is_bare ? 0 : 1);
+        client->ops->times(client->broker, message, &times);
+        assert_int_equal(times.event_time_ms, is_bare ? -1 : 17);
+    }
+    spool_close(spool, client);
+    assert_int_equal(spool_sql(spool, "SELECT count(*) FROM message WHERE due_ms IS NULL"), 1);
+}
+
 int
 main(void)
 {
@@ -317,6 +358,7 @@ main(void)
         TEST(a_new_group_may_begin_at_the_end),
         TEST(after_a_crash_what_was_out_counts_as_delivered),
         TEST(a_key_keeps_its_partition_and_keyless_ones_take_turns),
+        TEST(a_message_has_nothing_of_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
