@@ -17,6 +17,9 @@ class Program {
     hello = true } = {}) {
     this._protocol = protocol;
     this._held = Buffer.alloc(0);
+    this._parts = []; // read, and not yet in _held
+    this._arrived = 0; // bytes, of both
+    this._need = 0; // so many must be there before there is anything to look at
     this._isOver = false;
     this._wake = () => {};
     const env = { ...process.env, LANEWAY_PROTOCOL: protocol, LANEWAY_FD: '3' };
@@ -36,8 +39,9 @@ class Program {
     }
     this._answers = this.process.stdio[usesFd ? 3 : 1];
     this._answers.on('data', (data) => {
-      this._held = Buffer.concat([this._held, data]);
-      this._wake();
+      this._parts.push(data);
+      this._arrived += data.length;
+      if (protocol === 'lines' ? data.includes(10) : this._arrived >= this._need) this._wake();
     });
     this._answers.on('end', () => {
       this._isOver = true;
@@ -88,6 +92,14 @@ class Program {
   }
 
   _take() {
+    this._held = Buffer.concat([this._held, ...this._parts.splice(0)]);
+    const unit = this._decode();
+    this._arrived = this._held.length;
+    if (unit) this._need = 0;
+    return unit;
+  }
+
+  _decode() {
     let at = this._held.indexOf(10) + 1;
     if (this._protocol === 'lines') {
       if (at === 0) return undefined;
@@ -95,12 +107,15 @@ class Program {
       this._held = this._held.subarray(at);
       return unit;
     }
-    if (this._held.length < 4) return undefined;
+    this._need = 4;
+    if (this._held.length < this._need) return undefined;
     at = 4 + this._held.readUInt32BE(0);
+    this._need = at;
     if (this._held.length < at) return undefined;
     const unit = JSON.parse(this._held.toString('utf8', 4, at));
     const size = unit.reply_len ?? 0;
-    if (this._held.length < at + size) return undefined;
+    this._need = at + size;
+    if (this._held.length < this._need) return undefined;
     if (unit.reply_len !== undefined) unit.reply = this._held.toString('utf8', at, at + size);
     this._held = this._held.subarray(at + size);
     return unit;

@@ -24,7 +24,8 @@ F_GETPIPE_SZ = 1032  # of Linux; in fcntl from Python 3.10 on
 class Program:
     def __init__(self, source, protocol="lines", uses_fd=True, window=4, handler="it", hello=True):
         self._protocol = protocol
-        self._held = b""
+        self._held = bytearray()
+        self._looked = 0  # so many bytes of it hold no newline
         reading, writing = os.pipe()
         self._stderr = tempfile.TemporaryFile()
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANEWAY_PROTOCOL": protocol}
@@ -79,7 +80,8 @@ class Program:
         while True:
             unit, size = self._unit()
             if unit is not None:
-                self._held = self._held[size:]
+                del self._held[:size]
+                self._looked = 0
                 return unit
             if not select.select([self._answers], [], [], WAIT_SECONDS)[0]:
                 raise AssertionError(f"nothing for {WAIT_SECONDS} s; {self.stderr()}")
@@ -91,7 +93,8 @@ class Program:
 
     def _unit(self):
         if self._protocol == "lines":
-            at = self._held.find(b"\n") + 1
+            at = self._held.find(b"\n", self._looked) + 1
+            self._looked = len(self._held)
             return (json.loads(self._held[:at]), at) if at else (None, 0)
         at = 4 + int.from_bytes(self._held[:4], "big")
         if len(self._held) < max(at, 5):
