@@ -259,7 +259,7 @@ enum lw_ordering {
 };
 enum lw_keyless { LW_KEYLESS_DEFAULT, LW_KEYLESS_SHARED, LW_KEYLESS_ROTATE };
 enum lw_on_error {
-    LW_ON_ERROR_DEFAULT,   /* Kafka: retry; brokers with a nack: redeliver */
+    LW_ON_ERROR_DEFAULT,   /* Kafka, spool: retry; Pulsar: redeliver */
     LW_ON_ERROR_REDELIVER, /* give back to the broker; on ordered Kafka lanes: retry in place */
     LW_ON_ERROR_RETRY,
     LW_ON_ERROR_DEAD,

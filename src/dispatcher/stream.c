@@ -74,13 +74,17 @@ backoff_of(const struct lw_backoff_options *options)
                                 options->jitter_ms };
 }
 
-/* Redelivery on an ordered lane of a broker without nack means trying again in place. */
+/*
+ * Redelivery on an ordered lane of a broker without nack means trying again in place. Where a
+ * retry is in place, a message that was given back would let later ones of its key pass.
+ */
 static enum lw_on_error
 resolve_on_error(const struct lw_stream *stream, enum lw_on_error wanted)
 {
-    bool can_nack = stream->link->broker->caps.nack != LW_NACK_NONE;
+    const struct lw_broker_caps *caps = &stream->link->broker->caps;
+    bool can_nack = caps->nack != LW_NACK_NONE;
     if (wanted == LW_ON_ERROR_DEFAULT) {
-        return can_nack ? LW_ON_ERROR_REDELIVER : LW_ON_ERROR_RETRY;
+        return can_nack && !caps->retries_in_place ? LW_ON_ERROR_REDELIVER : LW_ON_ERROR_RETRY;
     }
     if (wanted == LW_ON_ERROR_REDELIVER && !can_nack) {
         return LW_ON_ERROR_RETRY;

@@ -393,7 +393,7 @@ const struct lw_option lw_subscription_rows[] = {
       .type = LW_OPTION_ENUM,
       SUBSCRIPTION(on_error),
       .initial = "default",
-      .initial_note = "retry on Kafka, else redeliver",
+      .initial_note = "redeliver on Pulsar, else retry",
       .words = on_error_words,
       .doc = "What follows a crash, a timeout or an unknown answer." },
     { .name = "on_exhausted",

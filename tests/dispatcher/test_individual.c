@@ -156,6 +156,26 @@ in_place_retries_by_option_hold_the_message(void **state)
     world_deinit(&world);
 }
 
+/* As in a spool: given back, it would let later ones of its key pass, and for ever. */
+static void
+where_retries_are_in_place_an_error_is_one_by_default(void **state)
+{
+    struct world world;
+    (void)state;
+    struct lw_subscription_options options = open_world(&world, 1, LW_MEMORY_SHARED);
+    world.broker->caps.retries_in_place = true;
+    options.retry.in_place_backoff = (struct lw_backoff_options){ 100, 1, 100, 0 };
+    begin(&world, &options, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(lw_delivery_attempt(world.running[0]), i + 1);
+        world_finish(&world, 0, LW_ERROR);
+        world_pass(&world, 101);
+    }
+    assert_int_equal(stats(&world).nacks, 0);
+    assert_int_equal(world_count(&world, "orders-group-DLQ"), 1);
+    world_deinit(&world);
+}
+
 static void
 a_dead_letter_carries_the_properties_of_its_family(void **state)
 {
@@ -331,6 +351,7 @@ main(void)
         cmocka_unit_test(a_retry_without_a_retry_topic_is_a_nack_with_the_delay_of_the_handler),
         cmocka_unit_test(a_nack_frees_slot_and_room_at_once),
         cmocka_unit_test(in_place_retries_by_option_hold_the_message),
+        cmocka_unit_test(where_retries_are_in_place_an_error_is_one_by_default),
         cmocka_unit_test(a_dead_letter_carries_the_properties_of_its_family),
         cmocka_unit_test(a_lost_ack_means_redelivery_and_no_second_loss),
         cmocka_unit_test(after_a_loss_the_old_result_is_not_acked),
