@@ -324,7 +324,10 @@ struct lw_engine_ops {
     void (*flush)(struct lw_engine *engine);
     /* The result of this task is no longer wanted: end it early if you can, report anyway. */
     void (*cancel)(struct lw_engine *engine, struct lw_delivery *task);
-    /* No submit follows. Lets running tasks end until `deadline` (ns), then ends what can be. */
+    /*
+     * No submit follows. Lets running tasks end until `deadline` (ns), then ends what can be. An
+     * engine that can end early may be told twice: before a drain's deadline, and at its end.
+     */
     void (*stop)(struct lw_engine *engine, uint64_t deadline);
     bool (*is_stopped)(const struct lw_engine *engine);
     void (*destroy)(struct lw_engine *engine); /* waits for handlers on threads */

@@ -34,6 +34,8 @@
 #define LW_COMMIT_WAIT_NS (5000 * LW_MS)
 #define LW_DEAD_LETTER_DRAIN_NS (5000 * LW_MS)
 #define LW_ENGINE_END_NS (5000 * LW_MS) /* for engines that hold nothing any more */
+/* Before the drain's deadline, or a fifth of a shorter drain: engines shall end what they can. */
+#define LW_ENGINE_HURRY_NS (2000 * LW_MS)
 
 /*
  * NEW       nothing was started; subscriptions may be added
@@ -114,11 +116,13 @@ struct lw_dispatcher {
     uint64_t step_until;     /* when this step lets others have the thread */
     uint64_t drain_deadline; /* LW_NEVER: none or unlimited */
     struct lw_timer drain_timer;
+    struct lw_timer hurry_timer;       /* before it: engines that can end a handler are told */
     struct lw_timer dead_letter_timer; /* 5 s for what is only publishing at drain */
     struct lw_timer memory_timer;      /* tries again what lack of memory held up */
     bool is_close_wanted;
     bool is_abort_wanted;
     bool is_taking_events; /* no commit by count now: an event may tell that it is not ours */
+    bool is_hurry_due;     /* the drain's deadline is near */
     bool is_deadline_passed;
     bool is_pinned_tight; /* half of the budget was used when pinned_check_at was set */
     bool is_observed;     /* a history or fault points are on: every case takes the full path */

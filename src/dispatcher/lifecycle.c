@@ -93,6 +93,7 @@ lw_dispatcher_deinit(struct lw_dispatcher *dispatcher)
     lw_assert(dispatcher->held_count == 0);
     lw_host_remove_turn(&dispatcher->turn);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
+    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->hurry_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->memory_timer);
     destroy_parts(dispatcher);

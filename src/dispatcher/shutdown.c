@@ -5,7 +5,8 @@
  * Draining receives nothing more; what is here runs, retries that are due before the deadline
  * run, publications are confirmed. It ends when nothing is held, or at the deadline; what then
  * is unfinished is given back (a nack where there is one, nothing on a log). Publications get at
- * most 5 s once they are all that is left. Leaving awaits the last commits and gives the sources
+ * most 5 s once they are all that is left. Engines that can end a handler early are stopped a
+ * moment before the deadline, so that a program gets a TERM and some time. Leaving awaits the last commits and gives the sources
  * up; the group membership is kept until then. Closing waits for handlers that cannot be ended.
  * An abort goes to LEAVING at once. Entered from the step only, so callers never recurse.
  */
@@ -196,6 +197,16 @@ give_back_hopeless(struct lw_dispatcher *dispatcher, struct lw_delivery *deliver
 /* -- draining -------------------------------------------------------------------------------------- */
 
 static void
+arm_deadline(struct lw_dispatcher *dispatcher, uint64_t now)
+{
+    struct lw_timers *timers = &dispatcher->host->timers;
+    uint64_t fifth = (dispatcher->drain_deadline - now) / 5;
+    uint64_t before = fifth < LW_ENGINE_HURRY_NS ? fifth : LW_ENGINE_HURRY_NS;
+    lw_timers_arm(timers, &dispatcher->drain_timer, dispatcher->drain_deadline);
+    lw_timers_arm(timers, &dispatcher->hurry_timer, dispatcher->drain_deadline - before);
+}
+
+static void
 enter_draining(struct lw_dispatcher *dispatcher)
 {
     uint64_t now = dispatcher->host->now;
@@ -203,8 +214,7 @@ enter_draining(struct lw_dispatcher *dispatcher)
     if (dispatcher->options.drain_timeout_ms > 0) {
         dispatcher->drain_deadline = now +
                                      (uint64_t)dispatcher->options.drain_timeout_ms * LW_MS;
-        lw_timers_arm(&dispatcher->host->timers, &dispatcher->drain_timer,
-                      dispatcher->drain_deadline);
+        arm_deadline(dispatcher, now);
     }
     lw_host_log(dispatcher->host, LW_LOG_INFO, "service.draining",
                 "draining: nothing more is received", "held=%u timeout_ms=%lld",
@@ -248,11 +258,25 @@ stop_engines(struct lw_dispatcher *dispatcher, uint64_t deadline)
     }
 }
 
+/* What still runs in programs is asked to end while there is time to; what waits stays here. */
+static void
+hurry_engines(struct lw_dispatcher *dispatcher)
+{
+    dispatcher->is_hurry_due = false;
+    for (uint32_t i = 0; i < dispatcher->engine_count; i++) {
+        struct lw_engine *engine = dispatcher->engines[i];
+        if (engine->ops->can_end_early) {
+            engine->ops->stop(engine, dispatcher->drain_deadline);
+        }
+    }
+}
+
 static void
 enter_leaving(struct lw_dispatcher *dispatcher)
 {
     set_phase(dispatcher, LW_PHASE_LEAVING);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
+    lw_timers_disarm(&dispatcher->host->timers, &dispatcher->hurry_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->dead_letter_timer);
     each_held(dispatcher, give_back_now);
     say_given_back(dispatcher);
@@ -302,6 +326,9 @@ continue_draining(struct lw_dispatcher *dispatcher)
         enter_leaving(dispatcher);
         return;
     }
+    if (dispatcher->is_hurry_due) {
+        hurry_engines(dispatcher);
+    }
     if (is_only_publishing(dispatcher)) {
         if (!lw_timer_is_armed(&dispatcher->dead_letter_timer)) {
             lw_timers_arm(timers, &dispatcher->dead_letter_timer,
@@ -329,6 +356,13 @@ on_drain_timer(struct lw_timer *timer, uint64_t now)
 {
     (void)now;
     on_deadline(LW_CONTAINER(timer, struct lw_dispatcher, drain_timer));
+}
+
+static void
+on_hurry_timer(struct lw_timer *timer, uint64_t now)
+{
+    (void)now;
+    LW_CONTAINER(timer, struct lw_dispatcher, hurry_timer)->is_hurry_due = true;
 }
 
 static void
@@ -450,6 +484,7 @@ void
 lw_shutdown_init(struct lw_dispatcher *dispatcher)
 {
     lw_timer_init(&dispatcher->drain_timer, on_drain_timer);
+    lw_timer_init(&dispatcher->hurry_timer, on_hurry_timer);
     lw_timer_init(&dispatcher->dead_letter_timer, on_dead_letter_timer);
 }
 

@@ -689,6 +689,47 @@ an_engine_that_holds_nothing_has_five_seconds_to_end(void **state)
     assert_int_equal(time_to_end(0, 1000, false), 5000);
 }
 
+/* When an engine is told that the drain's deadline is near, in ms from the drain's begin; 0 never. */
+static uint64_t
+time_of_hurry(int64_t drain_timeout_ms, bool can_end_early)
+{
+    struct world world;
+    struct lw_subscription_options options = open_world(&world, 1, NULL);
+    uint64_t told = 0;
+    engine_ops = world.engine->ops;
+    struct lw_engine_ops ops = *engine_ops;
+    ops.stop = remember_stop;
+    ops.can_end_early = can_end_early;
+    world.engine->ops = &ops;
+    world.dispatcher.options.drain_timeout_ms = drain_timeout_ms;
+    begin(&world, &options);
+    world_send(&world, "orders", 0, "k", 1);
+    world_turn(&world);
+    engine_deadline = 0;
+    ask(&world);
+    uint64_t begin_ns = world.dispatcher.host->now;
+    for (int64_t i = 0; i < drain_timeout_ms / 100 - 1 && engine_deadline == 0; i++) {
+        world_pass(&world, 100);
+        told = engine_deadline ? (world.dispatcher.host->now - begin_ns) / LW_MS : 0;
+    }
+    assert_true(!told || engine_deadline == begin_ns + (uint64_t)drain_timeout_ms * LW_MS);
+    assert_int_equal(world.running_count, 1);
+    world_finish_all(&world);
+    world.engine->ops = engine_ops;
+    assert_int_equal(world_close(&world), LW_STATUS_OK);
+    world_deinit(&world);
+    return told;
+}
+
+static void
+who_can_end_a_handler_is_told_before_the_drains_deadline(void **state)
+{
+    (void)state;
+    assert_in_range(time_of_hurry(25000, true), 23000, 23100);
+    assert_in_range(time_of_hurry(3000, true), 2400, 2500);
+    assert_int_equal(time_of_hurry(25000, false), 0);
+}
+
 static void
 an_engine_ends_no_later_than_the_drain(void **state)
 {
@@ -733,6 +774,7 @@ main(void)
         cmocka_unit_test(a_broker_that_is_away_does_not_hold_the_end),
         cmocka_unit_test(what_is_given_back_comes_again_from_a_broker_with_acks),
         cmocka_unit_test(an_engine_that_holds_nothing_has_five_seconds_to_end),
+        cmocka_unit_test(who_can_end_a_handler_is_told_before_the_drains_deadline),
         cmocka_unit_test(an_engine_ends_no_later_than_the_drain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

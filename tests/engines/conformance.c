@@ -257,7 +257,7 @@ stop_ends_within_its_deadline(void **state)
     world_wait(world, world_engine_is_stopped);
     world_wait_results(world, 1);
     uint64_t taken_ms = (world->host->ops->refresh(world->host) - began) / LW_MS;
-    assert_true(taken_ms >= 300);
+    assert_true(taken_ms >= 200); /* half of it, at the least, before a TERM */
     if (KIT(state)->can_end_early) {
         assert_true(delivery->outcome->is_uncharged);
     } else {

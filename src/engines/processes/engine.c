@@ -220,7 +220,7 @@ stop(struct lw_engine *engine, uint64_t deadline)
     }
     if (deadline != LW_NEVER) {
         uint64_t left = deadline > host->now ? deadline - host->now : 0;
-        uint64_t before = left / 10 < TERM_BEFORE ? left / 10 : TERM_BEFORE;
+        uint64_t before = left / 2 < TERM_BEFORE ? left / 2 : TERM_BEFORE;
         lw_timers_arm(&host->timers, &processes->stop_timer, deadline - before);
     }
     lw_processes_update_room(processes);

@@ -13,7 +13,7 @@
 #include "engines/programs/once.h"
 #include "engines/programs/programs.h"
 
-#define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or a tenth of what is left */
+#define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or half of what is left */
 
 static struct lw_programs *
 programs_of(struct lw_engine *engine)
@@ -188,7 +188,7 @@ stop(struct lw_engine *engine, uint64_t deadline)
     }
     if (deadline != LW_NEVER) {
         uint64_t left = deadline > host->now ? deadline - host->now : 0;
-        uint64_t before = left / 10 < TERM_BEFORE ? left / 10 : TERM_BEFORE;
+        uint64_t before = left / 2 < TERM_BEFORE ? left / 2 : TERM_BEFORE;
         lw_timers_arm(&host->timers, &programs->stop_timer, deadline - before);
     }
     lw_programs_update_room(programs);
