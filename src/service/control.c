@@ -2,11 +2,13 @@
 /*
  * The control socket on the loop. A client is a descriptor, what came of the next request, and
  * what is not yet written of the answers. It is read while its answers are small, so a client
- * that never reads stops itself and nobody else.
+ * that never reads stops itself and nobody else. A spare descriptor lets one client in when there
+ * is no other: a service that ran out of them can still be asked why it stands.
  */
 #include "service/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +19,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "service/control_path.h"
+
+#define ACCEPT_AGAIN (1000 * LW_MS)
 
 enum { CLIENTS_MAX = 16, REQUEST_MAX = 65536, ANSWERS_MAX = 1 << 20, BACKLOG = 16 };
 
@@ -36,6 +40,8 @@ struct lw_control {
     struct lw_requests *requests;
     struct lw_watch *watch;
     int fd;
+    int spare; /* given up to let a client in where no descriptor is left; -1: it is */
+    struct lw_timer accept_timer; /* armed: nobody can be let in before */
     char path[LW_CONTROL_PATH_MAX];
     struct lw_list clients;
     uint32_t client_count;
@@ -44,10 +50,30 @@ struct lw_control {
 /* -- Clients ----------------------------------------------------------------------------------- */
 
 static void
+refill_spare(struct lw_control *control)
+{
+    if (control->spare < 0) {
+        control->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+}
+
+/* There may be a descriptor again. */
+static void
+open_door(struct lw_control *control)
+{
+    refill_spare(control);
+    if (lw_timer_is_armed(&control->accept_timer)) {
+        lw_timers_disarm(&control->host->timers, &control->accept_timer);
+        control->host->ops->rewatch(control->watch, LW_READABLE);
+    }
+}
+
+static void
 end_client(struct client *client)
 {
     client->control->host->ops->unwatch(client->watch);
     close(client->fd);
+    open_door(client->control);
     lw_list_remove(&client->link);
     client->control->client_count--;
     lw_text_deinit(&client->request);
@@ -152,12 +178,46 @@ create_client(struct lw_control *control, int fd)
     return client;
 }
 
+static bool
+has_run_out(int failed)
+{
+    return failed == EMFILE || failed == ENFILE || failed == ENOMEM || failed == ENOBUFS;
+}
+
+/* Who cannot be let in stays at the door, which would wake the loop at once again and again. */
+static int
+let_in(struct lw_control *control)
+{
+    int client_fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client_fd < 0 && has_run_out(errno) && control->spare >= 0) {
+        close(control->spare);
+        control->spare = -1;
+        client_fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    }
+    if (client_fd < 0 && has_run_out(errno)) {
+        control->host->ops->rewatch(control->watch, 0);
+        lw_timers_arm(&control->host->timers, &control->accept_timer,
+                      control->host->now + ACCEPT_AGAIN);
+    }
+    return client_fd;
+}
+
+static void
+on_accept_timer(struct lw_timer *timer, uint64_t now)
+{
+    struct lw_control *control = LW_CONTAINER(timer, struct lw_control, accept_timer);
+    (void)now;
+    refill_spare(control);
+    control->host->ops->rewatch(control->watch, LW_READABLE);
+}
+
 static void
 on_connection(int fd, int events, void *user)
 {
     struct lw_control *control = user;
+    (void)fd;
     (void)events;
-    int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int client_fd = let_in(control);
     if (client_fd < 0) {
         return;
     }
@@ -262,6 +322,14 @@ listen_somewhere(struct lw_control *control, struct lw_error *ret_error)
     return LW_STATUS_OK;
 }
 
+static void
+close_spare(struct lw_control *control)
+{
+    if (control->spare >= 0) {
+        close(control->spare);
+    }
+}
+
 enum lw_status
 lw_control_open(struct lw_requests *requests, const char *path, struct lw_control **ret_control,
                 struct lw_error *ret_error)
@@ -283,8 +351,12 @@ lw_control_open(struct lw_requests *requests, const char *path, struct lw_contro
         lw_free(control);
         return status;
     }
+    control->spare = -1;
+    refill_spare(control);
+    lw_timer_init(&control->accept_timer, on_accept_timer);
     control->watch = host->ops->watch(host, control->fd, LW_READABLE, on_connection, control);
     if (!control->watch) {
+        close_spare(control);
         close(control->fd);
         (void)unlink(control->path);
         lw_free(control);
@@ -304,6 +376,8 @@ lw_control_close(struct lw_control *control)
     while ((link = lw_list_first(&control->clients)) != NULL) {
         end_client(LW_CONTAINER(link, struct client, link));
     }
+    lw_timers_disarm(&control->host->timers, &control->accept_timer);
+    close_spare(control);
     control->host->ops->unwatch(control->watch);
     close(control->fd);
     (void)unlink(control->path);

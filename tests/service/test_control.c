@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -111,6 +112,55 @@ ask(struct control_fixture *fixture, const char *request, char *out, size_t size
     talk(fixture, fd, request, out, size);
     close(fd);
     turn(fixture);
+}
+
+/* -- No descriptors ------------------------------------------------------------------------------- */
+
+/* Takes every descriptor that the limit leaves; returns how many. */
+static size_t
+use_up(int *out, size_t room)
+{
+    size_t count = 0;
+    while (count < room && (out[count] = dup(STDIN_FILENO)) >= 0) {
+        count++;
+    }
+    assert_int_equal(errno, EMFILE);
+    return count;
+}
+
+static void
+answers_by_turns(struct control_fixture *fixture, const int *clients, size_t count)
+{
+    char answer[4096];
+    for (size_t i = 0; i < count; i++) {
+        talk(fixture, clients[i], "{\"request\":\"status\"}\n", answer, sizeof answer);
+        assert_non_null(strstr(answer, "\"ok\":true"));
+        close(clients[i]);
+        turn(fixture);
+    }
+}
+
+/* One at a time; the next is let in when the one before has gone. */
+static void
+who_asks_is_answered_though_no_descriptor_is_left(void **state)
+{
+    struct control_fixture *fixture = *state;
+    struct rlimit before;
+    int taken[256];
+    int clients[2];
+    assert_int_equal(open_control(fixture), LW_STATUS_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    clients[0] = lw_control_path_connect(lw_control_path(fixture->control));
+    clients[1] = lw_control_path_connect(lw_control_path(fixture->control));
+    struct rlimit tight = { .rlim_cur = (rlim_t)clients[1] + 1, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    size_t count = use_up(taken, sizeof taken / sizeof *taken);
+    turn(fixture);
+    answers_by_turns(fixture, clients, 2);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (size_t i = 0; i < count; i++) {
+        close(taken[i]);
+    }
 }
 
 /* -- Requests -------------------------------------------------------------------------------------- */
@@ -406,6 +456,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(who_asks_is_answered_though_no_descriptor_is_left),
         TEST(status_is_one_line_of_json),
         TEST(status_as_text_is_a_table),
         TEST(what_is_no_request_gets_an_error_and_the_client_stays),
