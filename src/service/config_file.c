@@ -129,3 +129,15 @@ lw_config_file_is_program(const char *name, const char *directory, const char *s
     }
     return false;
 }
+
+const char *
+lw_config_file_not_program(const char *path, const char *directory,
+                           struct lw_config_arena *arena)
+{
+    struct stat info;
+    const char *full = strchr(path, '/') ? lw_config_file_join(directory, path, arena) : NULL;
+    if (!full || stat(full, &info) != 0) {
+        return NULL;
+    }
+    return S_ISDIR(info.st_mode) ? "is a folder" : "is not executable";
+}

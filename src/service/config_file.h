@@ -24,5 +24,8 @@ const char *
 lw_config_file_join(const char *directory, const char *path, struct lw_config_arena *arena);
 /* True when a program could be started under that name: a path, or a name found in PATH. */
 bool lw_config_file_is_program(const char *name, const char *directory, const char *search);
+/* Says what is there under a path that is no program, a clause; NULL: nothing is. */
+const char *lw_config_file_not_program(const char *path, const char *directory,
+                                       struct lw_config_arena *arena);
 
 #endif

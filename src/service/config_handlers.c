@@ -318,6 +318,28 @@ directory_of(const struct lw_node *node)
     return document && document->directory ? document->directory : ".";
 }
 
+static void
+refuse_program(struct lw_config_build *build, const struct lw_config_handler *handler,
+               const struct lw_node *program)
+{
+    char shown[SHOWN_BYTES_MAX];
+    const char *name = handler->run.program[0];
+    bool is_secret = program->first && program->first->is_secret;
+    const char *is = lw_config_file_not_program(name, handler->run.directory, build->arena);
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0207", &program->place, "%s\"%s\"%s%s",
+        is ? "" : "there is no program ",
+        is_secret ? "***" : lw_text_shown(name, shown, sizeof(shown)), is ? " " : "",
+        is ? is : "");
+    const char *help =
+        is ? "the list begins with a program: a file that may be executed (chmod +x), "
+             "or what runs it, such as [python3, FILE]"
+        : strchr(name, '/') ? "the path begins at this file's folder; the file must "
+                              "be executable"
+                            : "it is not in PATH";
+    lw_diagnostic_help(item, "%s", help);
+}
+
 /* Relative paths begin at the file that names them. */
 static void
 place_program(struct lw_config_build *build, struct lw_config_handler *handler)
@@ -340,17 +362,7 @@ place_program(struct lw_config_build *build, struct lw_config_handler *handler)
     if (build->source->resolve_programs && handler->run.directory &&
         !lw_config_file_is_program(name, handler->run.directory,
                                    lw_config_env_get(&env, "PATH", 4))) {
-        char shown[SHOWN_BYTES_MAX];
-        struct lw_diagnostic *item = lw_diagnostics_add(
-            build->diagnostics, LW_SEVERITY_ERROR, "E0207", &program->place,
-            "there is no program \"%s\"",
-            program->first && program->first->is_secret
-                ? "***"
-                : lw_text_shown(name, shown, sizeof(shown)));
-        lw_diagnostic_help(item, strchr(name, '/')
-                                     ? "the path begins at this file's folder; the "
-                                       "file must be executable"
-                                     : "it is not in PATH");
+        refuse_program(build, handler, program);
     }
 }
 

@@ -395,6 +395,34 @@ programs_are_looked_for_only_when_asked(void **state)
     config_close(&fixture);
 }
 
+/* A folder and a file without the right to be executed are there, and no program. */
+static void
+what_is_no_program_is_told_as_what_it_is(void **state)
+{
+    static const char *const cases[][2] = {
+        { "handlers.hello.program=[/tmp]", "\"/tmp\" is a folder\n" },
+        { "handlers.hello.program=[/etc/passwd]", "\"/etc/passwd\" is not executable\n" },
+        { "handlers.hello.program=[/tmp/none-here]",
+          "there is no program \"/tmp/none-here\"\n" },
+    };
+    struct lw_config_text text = { "small.yaml", config_small, strlen(config_small) };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct config_fixture fixture;
+        const char *sets[] = { cases[i][0] };
+        struct lw_config_source source = { .texts = &text,
+                                           .text_count = 1,
+                                           .sets = sets,
+                                           .set_count = 1,
+                                           .resolve_programs = true };
+        config_open_source(&fixture, source);
+        assert_null(fixture.config);
+        assert_non_null(strstr(fixture.printed.data, cases[i][1]));
+        assert_non_null(strstr(fixture.printed.data, "\nhelp: "));
+        config_close(&fixture);
+    }
+}
+
 /* A broker with one property. */
 static void
 with_property(const char *property, const char *said)
@@ -588,6 +616,7 @@ main(void)
         cmocka_unit_test(replies_that_are_read_as_messages_are_warned_about),
         cmocka_unit_test(handlers_are_one_thing_on_a_fitting_engine),
         cmocka_unit_test(programs_are_looked_for_only_when_asked),
+        cmocka_unit_test(what_is_no_program_is_told_as_what_it_is),
         cmocka_unit_test(properties_that_are_ours_are_refused_with_the_reason),
         cmocka_unit_test(properties_are_checked_by_the_client),
         cmocka_unit_test(the_memory_broker_has_properties_of_its_own),
