@@ -41,13 +41,17 @@ command_of(const char *word)
     return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 ? "version" : word;
 }
 
-/* A reader of our output that went away is an error of write, not the end of the process. */
+/*
+ * A reader of our output that went away is an error of write, not the end of the process; so is a
+ * limit of file sizes, which holds for a spool and for shared memory.
+ */
 static void
-block_sigpipe(void)
+block_signals_of_writes(void)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -72,7 +76,7 @@ int
 main(int argc, char **argv)
 {
     struct lw_cli cli = { 0 };
-    block_sigpipe();
+    block_signals_of_writes();
     lw_text_init(&cli.out);
     int exit_code = run(&cli, argc, argv);
     bool is_written = lw_cli_flush(&cli);

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "core/partition.h"
+#include "engines/common/spawn_failure.h"
 #include "engines/processes/processes.h"
 
 static void
@@ -246,10 +247,13 @@ fail(struct lw_processes_worker *worker)
 {
     struct lw_error error = worker->refusal;
     if (error.status == LW_STATUS_OK) {
-        (void)lw_error_set(
-            &error, LW_STATUS_UNAVAILABLE, "E0602", "handler \"%s\" cannot start: %s%s",
-            worker->owner->name, worker->end.why,
-            worker->end.was_ready ? " right after it was ready" : " before it was ready");
+        (void)lw_error_set(&error, LW_STATUS_UNAVAILABLE, "E0602",
+                           "handler \"%s\" cannot start: %s%s", worker->owner->name,
+                           worker->end.why,
+                           worker->end.fork_failed ? ""
+                           : worker->end.was_ready ? " right after it was ready"
+                                                   : " before it was ready");
+        lw_error_help(&error, "%s", lw_spawn_failure_help(worker->end.fork_failed));
     }
     lw_processes_fail(worker->owner, &error, &worker->log);
 }

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engines/common/spawn_failure.h"
 #include "engines/processes/origin.h"
 #include "engines/processes/processes.h"
 
@@ -90,8 +91,8 @@ lw_processes_fail(struct lw_processes *processes, const struct lw_error *error,
     lw_text_from_duration_ms((int64_t)(wait_ns / LW_MS), wait, sizeof wait);
     if (has_worker(processes)) {
         lw_host_log(host, LW_LOG_WARN, "handler.start_failed",
-                    "one of several workers cannot start", "handler=%s why=%s", processes->name,
-                    error->message);
+                    "one of several workers cannot start", "handler=%s why=%s help=%s",
+                    processes->name, error->message, error->help);
         return;
     }
     write_error(processes, error, log, wait);
@@ -110,6 +111,7 @@ fail_starting(struct lw_processes *processes, const char *what, int failed)
     (void)lw_error_set(&error, LW_STATUS_UNAVAILABLE, "E0602",
                        "handler \"%s\" cannot start: %s: %s", processes->name, what,
                        strerrordesc_np(failed));
+    lw_error_help(&error, "%s", lw_spawn_failure_help(failed));
     lw_processes_fail(processes, &error, NULL);
 }
 

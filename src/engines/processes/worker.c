@@ -472,6 +472,7 @@ lw_processes_worker_on_note(struct lw_processes_worker *worker,
         char why[120];
         (void)snprintf(why, sizeof why, "no process could be forked: %s",
                        strerrordesc_np(note->status));
+        worker->end.fork_failed = note->status;
         set_cause(worker, LW_PROCESSES_BY_START, why);
         worker->state = LW_PROCESSES_ENDING;
     }

@@ -52,6 +52,7 @@ struct lw_processes_end {
     int signal;
     bool was_ready;
     bool has_started; /* its oldest open message was being handled */
+    int fork_failed;  /* an errno: there was no process */
     char why[200];
 };
 

@@ -121,10 +121,11 @@ has_too_much_memory(const struct lw_programs *programs, const struct lw_usage *u
     char used[32];
     char limit[32];
     uint64_t max = programs->limits.memory_max;
+    uint64_t unit = max % 1000000 == 0 ? 1000000 : 1 << 20; /* of both figures */
     if (max == 0 || usage->resident_bytes <= max) {
         return false;
     }
-    lw_text_from_size((int64_t)(usage->resident_bytes >> 20 << 20), used, sizeof used);
+    lw_text_from_size((int64_t)((usage->resident_bytes / unit + 1) * unit), used, sizeof used);
     lw_text_from_size((int64_t)max, limit, sizeof limit);
     (void)snprintf(sample->why, sizeof sample->why, "it used %s of memory, memory_max is %s",
                    used, limit);

@@ -19,7 +19,7 @@
 #include "engines/programs/once_run.h"
 #include "engines/programs/programs.h"
 
-#define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or a tenth of what is left */
+#define TERM_BEFORE (1000 * LW_MS) /* before a stop's deadline, or half of what is left */
 
 struct lw_once {
     struct lw_programs programs; /* without workers of its own */
@@ -343,14 +343,9 @@ take_one(struct lw_once *once, struct lw_delivery *delivery)
                                     "which waits: it is tried again every 100 ms");
         return false;
     }
-    char text[128];
-    struct lw_programs_failure cannot = {
-        .code = "E0602",
-        .what = "cannot start",
-        .why = strerror_r(failure.code, text, sizeof text),
-        .last = "",
-    };
-    fail(once, &cannot);
+    if (!once->programs.engine.is_down) {
+        lw_programs_fail_spawn(&once->programs, failure.code);
+    }
     return false;
 }
 
@@ -402,7 +397,7 @@ stop(struct lw_engine *engine, uint64_t deadline)
     lw_timers_disarm(&host->timers, &once->programs.start_timer);
     if (deadline != LW_NEVER) {
         uint64_t left = deadline > host->now ? deadline - host->now : 0;
-        uint64_t before = left / 10 < TERM_BEFORE ? left / 10 : TERM_BEFORE;
+        uint64_t before = left / 2 < TERM_BEFORE ? left / 2 : TERM_BEFORE;
         lw_timers_arm(&host->timers, &once->programs.stop_timer, deadline - before);
     }
     update_room(once);

@@ -100,10 +100,13 @@ struct lw_programs_failure {
     const char *code; /* of the catalogue of errors */
     const char *what; /* "cannot start" */
     const char *why;
+    const char *help; /* what to change; NULL unknown */
     const char *last; /* lines of its output, "" none */
 };
 /* It cannot start, or did nothing right: nobody is charged, and it is tried again later. */
 void lw_programs_fail(struct lw_programs *programs, const struct lw_programs_failure *failure);
+/* The same after an errno of posix_spawn or of what it needs. */
+void lw_programs_fail_spawn(struct lw_programs *programs, int failed);
 void lw_programs_on_start_timer(struct lw_timer *timer, uint64_t now);
 
 /* -- limits.c -- */

@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "engines/common/spawn_failure.h"
 
 #define BACKOFF_MIN (1000 * LW_MS)
 #define BACKOFF_MAX (30000 * LW_MS)
@@ -53,10 +55,10 @@ write_error(struct lw_programs *programs, const struct lw_programs_failure *fail
     lw_error_set(error, LW_STATUS_UNAVAILABLE, failure->code, "handler \"%s\" %s: %s: %s",
                  programs->name, failure->what, command, failure->why);
     lw_error_help(error,
-                  "%s paused until it starts; 0 messages were consumed by this. "
+                  "%.200s%s%s paused until it starts; 0 messages were consumed by this. "
                   "Next try in %s.%s%s",
-                  who, wait, failure->last[0] ? " Last output of the program:\n" : "",
-                  failure->last);
+                  failure->help ? failure->help : "", failure->help ? "; " : "", who, wait,
+                  failure->last[0] ? " Last output of the program:\n" : "", failure->last);
     error->is_retriable = true;
 }
 
@@ -89,13 +91,30 @@ lw_programs_fail(struct lw_programs *programs, const struct lw_programs_failure 
     lw_timers_arm(&host->timers, &programs->start_timer, programs->retry_at);
     if (programs->is_proven) {
         lw_host_log(host, LW_LOG_WARN, "handler.start_failed",
-                    "one of several workers cannot start", "handler=%s why=%s", programs->name,
-                    failure->why);
+                    "one of several workers cannot start", "handler=%s why=%s help=%s",
+                    programs->name, failure->why, failure->help ? failure->help : "");
         return;
     }
     set_down(programs, failure, wait_ns);
     lw_programs_give_back_all(programs, &programs->waiting, "the handler cannot start");
     lw_programs_give_back_all(programs, &programs->suspects, "the handler cannot start");
+}
+
+void
+lw_programs_fail_spawn(struct lw_programs *programs, int failed)
+{
+    char why[128];
+    char help[PATH_MAX];
+    const char *mend = lw_spawn_failure_program(programs->program[0], programs->directory,
+                                                failed, help, sizeof help);
+    struct lw_programs_failure failure = {
+        .code = "E0602",
+        .what = "cannot start",
+        .why = strerror_r(failed, why, sizeof why),
+        .help = mend[0] ? mend : NULL,
+        .last = "",
+    };
+    lw_programs_fail(programs, &failure);
 }
 
 static bool
@@ -111,14 +130,7 @@ start_one(struct lw_programs *programs, struct lw_programs_worker *worker)
         lw_programs_limits_watch(programs);
         return true;
     }
-    char text[128];
-    struct lw_programs_failure failure = {
-        .code = "E0602",
-        .what = "cannot start",
-        .why = strerror_r(failed, text, sizeof text),
-        .last = "",
-    };
-    lw_programs_fail(programs, &failure);
+    lw_programs_fail_spawn(programs, failed);
     return false;
 }
 
