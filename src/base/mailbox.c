@@ -17,6 +17,7 @@
 #include "base/mailbox.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ lw_mailbox_init(struct lw_mailbox *mailbox, int wake_fd)
 {
     atomic_init(&mailbox->newest, NULL);
     atomic_init(&mailbox->is_sleeping, false);
+    atomic_init(&mailbox->posting, 0);
     mailbox->wake_fd = wake_fd;
 }
 
@@ -68,6 +70,24 @@ lw_mailbox_post(struct lw_mailbox *mailbox, struct lw_mail *mail)
         wake(mailbox);
     }
     return true;
+}
+
+bool
+lw_mailbox_post_counted(struct lw_mailbox *mailbox, struct lw_mail *mail)
+{
+    (void)atomic_fetch_add_explicit(&mailbox->posting, 1, memory_order_relaxed);
+    bool is_posted = lw_mailbox_post(mailbox, mail);
+    (void)atomic_fetch_sub_explicit(&mailbox->posting, 1, memory_order_release);
+    return is_posted;
+}
+
+/* A few instructions of another thread are waited for: nothing could tell of their end but itself. */
+void
+lw_mailbox_retire(struct lw_mailbox *mailbox)
+{
+    while (atomic_load_explicit(&mailbox->posting, memory_order_acquire) != 0) {
+        (void)sched_yield();
+    }
 }
 
 struct lw_mail *

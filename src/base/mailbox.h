@@ -24,7 +24,8 @@ struct lw_mail {
 struct lw_mailbox {
     _Atomic(struct lw_mail *) newest;
     atomic_bool is_sleeping;
-    int wake_fd; /* eventfd owned by the loop; -1 under the simulator */
+    atomic_uint posting; /* in lw_mailbox_post_counted now */
+    int wake_fd;         /* eventfd owned by the loop; -1 under the simulator */
 };
 
 void lw_mailbox_init(struct lw_mailbox *mailbox, int wake_fd);
@@ -35,6 +36,13 @@ void lw_mail_init(struct lw_mail *mail);
  * for any number of changes. Any thread.
  */
 bool lw_mailbox_post(struct lw_mailbox *mailbox, struct lw_mail *mail);
+/*
+ * The same for a thread that is not joined before the mailbox goes: it still looks at the mailbox when
+ * its mail may have been taken already, and lw_mailbox_retire waits until it does not any more.
+ */
+bool lw_mailbox_post_counted(struct lw_mailbox *mailbox, struct lw_mail *mail);
+/* Returns once no counted post is under way; none may begin. Then the memory may go. */
+void lw_mailbox_retire(struct lw_mailbox *mailbox);
 /*
  * Takes everything, oldest first, linked by `next`; NULL when empty. The mails count as posted
  * until lw_mail_open.

@@ -91,6 +91,8 @@ void
 lw_dispatcher_deinit(struct lw_dispatcher *dispatcher)
 {
     lw_assert(dispatcher->held_count == 0);
+    lw_mailbox_retire(
+        &dispatcher->completions.mailbox); /* handlers' own threads may be in it */
     lw_host_remove_turn(&dispatcher->turn);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->drain_timer);
     lw_timers_disarm(&dispatcher->host->timers, &dispatcher->hurry_timer);

@@ -48,7 +48,7 @@ finish(struct lw_delivery *delivery, uint32_t serial, const enum lw_verdict verd
     if (lw_inside_subject() == delivery) {
         lw_queue_push(&completions->done, &delivery->link);
     } else {
-        lw_mailbox_post(&completions->mailbox, &delivery->mail);
+        (void)lw_mailbox_post_counted(&completions->mailbox, &delivery->mail);
     }
     return LW_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -275,6 +276,44 @@ only_one_of_two_racing_posts_of_a_mail_is_accepted(void **state)
     assert_int_equal(taken, 1000);
 }
 
+/* -- The end of a mailbox -------------------------------------------------------------------- */
+
+struct last_post {
+    struct lw_mailbox *mailbox; /* of the heap, freed as soon as it may be */
+    struct lw_mail mail;
+};
+
+static void *
+post_last(void *argument)
+{
+    struct last_post *post = argument;
+    (void)lw_mailbox_post_counted(post->mailbox, &post->mail);
+    return NULL;
+}
+
+/* The sanitizers see who looks at the memory afterwards. */
+static void
+a_retired_mailbox_may_go_though_its_last_poster_is_not_joined(void **state)
+{
+    enum { ROUNDS = 500 };
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct last_post post = { .mailbox = malloc(sizeof *post.mailbox) };
+        pthread_t thread;
+        assert_non_null(post.mailbox);
+        lw_mailbox_init(post.mailbox, -1);
+        lw_mail_init(&post.mail);
+        (void)lw_mailbox_sleep(post.mailbox);
+        assert_int_equal(pthread_create(&thread, NULL, post_last, &post), 0);
+        while (!lw_mailbox_take(post.mailbox)) {
+            sched_yield();
+        }
+        lw_mailbox_retire(post.mailbox);
+        free(post.mailbox);
+        pthread_join(thread, NULL);
+    }
+}
+
 /* -- Coalescing ------------------------------------------------------------------------------ */
 
 struct level {
@@ -347,6 +386,7 @@ main(void)
         cmocka_unit_test(awake_taker_is_not_woken),
         cmocka_unit_test(four_posters_lose_nothing_and_wake_at_most_once_a_sleep),
         cmocka_unit_test(only_one_of_two_racing_posts_of_a_mail_is_accepted),
+        cmocka_unit_test(a_retired_mailbox_may_go_though_its_last_poster_is_not_joined),
         cmocka_unit_test(what_was_written_before_a_refused_post_is_seen_by_the_taker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,7 @@ world_destroy(struct world *world)
     if (world->engine) {
         world->engine->ops->destroy(world->engine);
     }
+    lw_mailbox_retire(&world->completions.mailbox);
     lw_host_remove_turn(&world->turn);
     lw_loop_destroy(world->loop);
     for (size_t i = 0; i < world->delivery_count; i++) {
