@@ -7,6 +7,7 @@
 #include "tests/engines/conformance.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,11 @@ conformance_obey(struct lw_delivery *delivery, const char *command)
     } else if (strcmp(command, "echo") == 0) {
         lw_delivery_reply(delivery, lw_delivery_value(delivery));
         return LW_OK;
+    } else if ((rest = after(command, "flaky ")) != NULL) {
+        lw_delivery_reply(delivery, lw_bytes_of(rest));
+        return lw_delivery_attempt(delivery) > 1 ? LW_OK : lw_delivery_retry(delivery, "", 1);
+    } else if (strcmp(command, "crash") == 0) {
+        (void)raise(SIGKILL);
     } else if (strcmp(command, "reply-null") == 0) {
         lw_delivery_reply(delivery, lw_bytes_of(NULL));
         return LW_OK;
@@ -116,4 +122,14 @@ conformance_handle(struct lw_delivery *delivery, void *user)
         }
     }
     return conformance_obey(delivery, command);
+}
+
+size_t
+conformance_handle_batch(struct lw_delivery *const deliveries[], size_t count,
+                         enum lw_verdict verdicts[], void *user)
+{
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i] = conformance_handle(deliveries[i], NULL);
+    }
+    return user ? 1 : count;
 }

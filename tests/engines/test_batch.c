@@ -401,6 +401,44 @@ it_is_not_stopped_while_a_batch_is_owed(void **state)
     world_destroy(world);
 }
 
+static void
+finish_at_once(struct lw_delivery *const deliveries[], size_t count, void *user)
+{
+    enum lw_verdict verdicts[MEMBERS];
+    size_t given = conformance_handle_batch(deliveries, count, verdicts, user);
+    (void)lw_batch_finish(deliveries[0], verdicts, given);
+}
+
+static struct world *
+open_kit(const void *state, enum lw_batch_verdict verdict)
+{
+    const char *how = state;
+    struct world *world = world_create();
+    bool is_async = strcmp(how, "async") == 0;
+    struct lw_handler_options options = options_of(is_async ? NULL : conformance_handle_batch,
+                                                   strcmp(how, "threads") == 0 ? 2 : 0, 0);
+    options.handler_batch_async = is_async ? finish_at_once : NULL;
+    options.batch.verdict = verdict;
+    options.user = verdict == LW_BATCH_VERDICT_ONE ? world : NULL;
+    create_engine(world, &options);
+    return world;
+}
+
+static int
+run_kits(void)
+{
+    static const struct batch_kit kits[] = {
+        { .name = "loop", .open = open_kit, .state = "loop" },
+        { .name = "loop, asynchronous", .open = open_kit, .state = "async" },
+        { .name = "threads", .open = open_kit, .state = "threads" },
+    };
+    int failed = 0;
+    for (size_t i = 0; i < sizeof kits / sizeof kits[0]; i++) {
+        failed += conformance_run_batches(&kits[i]);
+    }
+    return failed;
+}
+
 static int
 run_asynchronous(void)
 {
@@ -446,5 +484,6 @@ main(void)
         .can_wait = true,
     };
     int failures = conformance_run(&on_loop) + conformance_run(&on_threads);
+    failures += run_kits();
     return failures + run_all(false) + run_all(true) + run_asynchronous();
 }

@@ -13,6 +13,7 @@
 #include "engines/http/http.h"
 #include "engines/programs/answer.h"
 #include "engines/programs/request.h"
+#include "tests/engines/conformance.h"
 #include "tests/engines/http_world.h"
 
 enum { MEMBERS = 4 };
@@ -26,7 +27,7 @@ write_batch(struct lw_text *out, const struct lw_delivery *first, int64_t deadli
 }
 
 static struct world *
-open_at(const char *url, int64_t max_hold_ms)
+open_with(const char *url, int64_t max_hold_ms, enum lw_batch_verdict verdict)
 {
     struct world *world = world_create();
     struct lw_error error = { .message = "" };
@@ -37,7 +38,7 @@ open_at(const char *url, int64_t max_hold_ms)
                                           .connections = 2,
                                           .timeout_ms = 20000,
                                           .read = lw_programs_answer_take,
-                                          .batch = { .size = MEMBERS },
+                                          .batch = { .size = MEMBERS, .verdict = verdict },
                                           .write = write_batch };
     options.max_hold_ms = max_hold_ms;
     assert_int_equal(
@@ -46,6 +47,19 @@ open_at(const char *url, int64_t max_hold_ms)
     assert_int_equal(world->engine->ops->start(world->engine, &error), LW_STATUS_OK);
     assert_int_equal(world->engine->batch.size, MEMBERS);
     return world;
+}
+
+static struct world *
+open_at(const char *url, int64_t max_hold_ms)
+{
+    return open_with(url, max_hold_ms, LW_BATCH_VERDICT_EACH);
+}
+
+static struct world *
+open_kit(const void *state, enum lw_batch_verdict verdict)
+{
+    (void)state;
+    return open_with(server.url, 60000, verdict);
 }
 
 /* Submits a task of these messages and waits for its result; returns its first. */
@@ -187,8 +201,11 @@ main(void)
         cmocka_unit_test(a_busy_service_is_left_alone_and_nobody_is_charged),
         cmocka_unit_test(a_service_that_is_down_charges_nobody),
     };
+    static const struct batch_kit kit = { .name = "http",
+                                          .open = open_kit,
+                                          .all_dead = "status 400" };
     http_server_start(&server, 0, NULL);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = conformance_run_batches(&kit) + cmocka_run_group_tests(tests, NULL, NULL);
     http_server_stop(&server);
     return failed;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/engines/conformance.h"
 #include "tests/engines/processes_world.h"
 
 enum { MEMBERS = 100 };
@@ -331,9 +332,24 @@ a_batch_is_cancelled_when_all_of_it_is(void **state)
     world_destroy(world);
 }
 
+static struct world *
+open_kit(const void *state, enum lw_batch_verdict verdict)
+{
+    struct lw_processes_options options = options_of(verdict);
+    struct lw_processes_options obeying = processes_options("obey");
+    options.path = obeying.path;
+    options.batch.size = 4;
+    options.window = 2;
+    (void)state;
+    return processes_open_world(&options);
+}
+
 int
 main(void)
 {
+    static const struct batch_kit kit = { .name = "processes",
+                                          .open = open_kit,
+                                          .deadly = "crash" };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_member_gets_what_was_said_of_it),
         cmocka_unit_test(each_member_sees_its_own_place),
@@ -347,5 +363,5 @@ main(void)
         cmocka_unit_test(a_member_too_large_is_told_of_the_batch),
         cmocka_unit_test(a_batch_is_cancelled_when_all_of_it_is),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return conformance_run_batches(&kit) + cmocka_run_group_tests(tests, NULL, NULL);
 }

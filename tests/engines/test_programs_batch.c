@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/engines/conformance.h"
 #include "tests/engines/programs_world.h"
 
 enum { MEMBERS = 4 };
@@ -147,9 +148,19 @@ a_death_is_charged_to_the_batch_that_was_alone(void **state)
     world_destroy(world);
 }
 
+static struct world *
+open_kit(const void *state, enum lw_batch_verdict verdict)
+{
+    return open_world(state, verdict == LW_BATCH_VERDICT_ONE ? "one" : "", verdict);
+}
+
 static int
 run_all(bool *is_framed)
 {
+    const struct batch_kit kit = { .name = *is_framed ? "frames" : "lines",
+                                   .open = open_kit,
+                                   .state = is_framed,
+                                   .deadly = "die" };
 #define CASE(name) cmocka_unit_test_prestate(name, is_framed)
     const struct CMUnitTest tests[] = {
         CASE(each_message_has_its_own_result),
@@ -161,7 +172,7 @@ run_all(bool *is_framed)
     };
 #undef CASE
     printf("batches in %s\n", *is_framed ? "frames" : "lines");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return conformance_run_batches(&kit) + cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int

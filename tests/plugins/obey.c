@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/engines/conformance.h"
 
@@ -34,5 +35,16 @@ handle_async(struct lw_delivery *delivery, void *user)
     }
 }
 
-LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .about = "obey", .handle = conformance_handle };
+/* With option `verdict: one` its batches have one for all. */
+static enum lw_status
+start(const struct lw_handler_setup *setup, void **ret_user, struct lw_error *error)
+{
+    static char one;
+    (void)error;
+    *ret_user = strcmp(lw_handler_option(setup, "verdict", "each"), "one") == 0 ? &one : NULL;
+    return LW_STATUS_OK;
+}
+
+LW_HANDLER(lw_handler) = { LW_HANDLER_HEAD, .about = "obey", .handle = conformance_handle,
+                           .open = start, .handle_batch = conformance_handle_batch };
 LW_HANDLER(lw_handler_async) = { LW_HANDLER_HEAD, .handle_async = handle_async };

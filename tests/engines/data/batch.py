@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """batch.py [how]: a program that takes several messages at once, in lines or frames.
 
-Each message says what becomes of it: ok, retry WHY, dead WHY, reply TEXT, die. `how` changes its
+Each message says what becomes of it: ok, retry WHY, dead WHY, reply TEXT, die; flaky TEXT is a retry
+at first, then that reply. `how` changes its
 manners: one (a single verdict for all, the first that is not ok), short and long (a result too few,
 one too many), old (does not say that it takes batches).
 """
@@ -45,6 +46,9 @@ def result_of(message):
         os._exit(9)
     if word == "ok":
         return "ok", b""
+    if word == "flaky" and message["attempt"] == 1:
+        return {"result": "retry", "reason": "not yet", "delay": "1ms"}, b""
+    word = "reply" if word == "flaky" else word
     if word == "reply" and FRAMED:
         data = rest.encode()
         return {"result": "ok", "reply_len": len(data)}, data
