@@ -104,7 +104,7 @@ function(lw_add_unit_test source area libraries)
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
     target_link_libraries(${target} PRIVATE lw_test_compile lw_test_${area} lw_test_support
                           ${libraries} PkgConfig::lw_cmocka_pc)
-    if(path MATCHES "plugin|oom_api|processes")
+    if(path MATCHES "plugin|oom_api|processes|batch_order")
         add_dependencies(${target} test_plugins)
         # What the plug-ins use and the test itself may not.
         target_link_options(${target} PRIVATE LINKER:-u,lw_delivery_finish,-u,lw_delivery_reply
