@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -55,9 +56,12 @@ write_file(const struct folder *folder, const char *text, mode_t mode)
     assert_int_equal(chmod(folder->file, mode), 0);
 }
 
-/* The words about what the system says when it is run in that directory. */
+/*
+ * The words about what the system says when it is run in that directory: the errno is the one that
+ * we think, but under an emulator, whose posix_spawn does not learn what became of the child.
+ */
 static const char *
-said(const char *program, const char *directory)
+said(const char *program, const char *directory, int expected)
 {
     static char out[PATH_MAX];
     char name[PATH_MAX];
@@ -71,8 +75,11 @@ said(const char *program, const char *directory)
     }
     int failed = posix_spawnp(&pid, name, &actions, NULL, argv, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
-    assert_int_not_equal(failed, 0);
-    return lw_spawn_failure_program(program, directory, failed, out, sizeof out);
+    if (failed == 0) {
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    assert_true(failed == 0 || failed == expected);
+    return lw_spawn_failure_program(program, directory, expected, out, sizeof out);
 }
 
 static void
@@ -80,8 +87,8 @@ a_script_without_a_first_line_is_told_what_it_needs(void **state)
 {
     struct folder *folder = *state;
     write_file(folder, "echo hello\n", 0755);
-    assert_non_null(strstr(said(folder->file, NULL), "#!"));
-    assert_non_null(strstr(said("./x", folder->path), "#!"));
+    assert_non_null(strstr(said(folder->file, NULL, ENOEXEC), "#!"));
+    assert_non_null(strstr(said("./x", folder->path, ENOEXEC), "#!"));
 }
 
 static void
@@ -89,9 +96,9 @@ an_interpreter_that_is_not_there_is_not_a_file_that_is_not_there(void **state)
 {
     struct folder *folder = *state;
     write_file(folder, "#!/none/at/all\n", 0755);
-    assert_non_null(strstr(said("./x", folder->path), "the file is there"));
+    assert_non_null(strstr(said("./x", folder->path, ENOENT), "the file is there"));
     assert_int_equal(unlink(folder->file), 0);
-    assert_string_equal(said("./x", folder->path), "");
+    assert_string_equal(said("./x", folder->path, ENOENT), "");
 }
 
 static void
@@ -99,10 +106,10 @@ what_may_not_be_executed_and_a_folder_are_told_apart(void **state)
 {
     struct folder *folder = *state;
     write_file(folder, "#!/bin/sh\n", 0644);
-    assert_non_null(strstr(said("./x", folder->path), "chmod +x"));
+    assert_non_null(strstr(said("./x", folder->path, EACCES), "chmod +x"));
     assert_int_equal(unlink(folder->file), 0);
     assert_int_equal(mkdir(folder->file, 0755), 0);
-    assert_string_equal(said("./x", folder->path), "it is a folder");
+    assert_string_equal(said("./x", folder->path, EACCES), "it is a folder");
 }
 
 static void
@@ -111,7 +118,7 @@ a_working_directory_that_is_not_there_is_named(void **state)
     const struct folder *folder = *state;
     char words[128];
     (void)snprintf(words, sizeof words, "its working directory %s is not there", folder->file);
-    assert_non_null(strstr(said("sh", folder->file), words));
+    assert_non_null(strstr(said("sh", folder->file, ENOENT), words));
 }
 
 static void
