@@ -77,18 +77,28 @@ refuse(struct lw_config_build *build, const struct lw_config_broker *first,
     lw_diagnostic_help(item, "name it once, and use \"%s\" in every pipeline", first->name);
 }
 
+/* The first broker before it that has the same file, or NULL. */
+static const struct lw_config_broker *
+find_twin(const struct lw_config *config, const struct lw_config_broker *broker)
+{
+    const char *path = path_of(broker);
+    for (const struct lw_config_broker *one = config->brokers; path && one < broker; one++) {
+        const char *other = path_of(one);
+        if (other && is_same_file(path, other)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
 void
 lw_config_check_spool(struct lw_config_build *build)
 {
     const struct lw_config *config = build->config;
-    for (size_t i = 1; i < config->broker_count; i++) {
-        const char *path = path_of(&config->brokers[i]);
-        for (size_t k = 0; path && k < i; k++) {
-            const char *other = path_of(&config->brokers[k]);
-            if (other && is_same_file(path, other)) {
-                refuse(build, &config->brokers[k], &config->brokers[i]);
-                break;
-            }
+    for (size_t i = 0; i < config->broker_count; i++) {
+        const struct lw_config_broker *twin = find_twin(config, &config->brokers[i]);
+        if (twin) {
+            refuse(build, twin, &config->brokers[i]);
         }
     }
 }
