@@ -458,6 +458,29 @@ what_finds_no_descriptor_here_is_no_fault_of_its_message(void **state)
 }
 
 static void
+without_descriptors_for_workers_the_engine_is_down_and_says_what_helps(void **state)
+{
+    struct rlimit limit;
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    struct world *world = world_create();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    int next = dup(STDIN_FILENO); /* the number of the first one that is free */
+    assert_int_equal(close(next), 0);
+    struct rlimit none = { .rlim_cur = (rlim_t)next, .rlim_max = limit.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    processes_create(world, &options);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(world->engine->is_down);
+    assert_non_null(strstr(world->engine->down_error.message, "Too many open files"));
+    assert_non_null(strstr(world->engine->down_error.help, "raise the limit of open files"));
+    struct lw_delivery *later = world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_int_equal(later->verdict, LW_OK);
+    world_destroy(world);
+}
+
+static void
 a_flood_of_prints_blocks_nobody(void **state)
 {
     (void)state;
@@ -618,6 +641,8 @@ main(void)
         cmocka_unit_test(
             a_handler_that_closes_our_descriptors_ends_its_worker_and_keeps_its_answer),
         cmocka_unit_test(what_finds_no_descriptor_here_is_no_fault_of_its_message),
+        cmocka_unit_test(
+            without_descriptors_for_workers_the_engine_is_down_and_says_what_helps),
         cmocka_unit_test(a_flood_of_prints_blocks_nobody),
         cmocka_unit_test(a_killed_zygote_is_fatal_and_its_workers_finish),
         cmocka_unit_test(without_a_zygote_a_crash_gives_everything_back_uncharged),

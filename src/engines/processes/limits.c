@@ -44,8 +44,10 @@ end_large(struct lw_processes_worker *worker, uint64_t bytes)
     char used[32];
     char limit[32];
     char why[128];
-    lw_text_from_size((int64_t)(bytes >> 20 << 20), used, sizeof used);
-    lw_text_from_size((int64_t)worker->owner->options.memory_max, limit, sizeof limit);
+    uint64_t max = worker->owner->options.memory_max;
+    uint64_t unit = max % 1000000 == 0 ? 1000000 : 1 << 20; /* of both figures */
+    lw_text_from_size((int64_t)((bytes / unit + 1) * unit), used, sizeof used);
+    lw_text_from_size((int64_t)max, limit, sizeof limit);
     (void)snprintf(why, sizeof why, "it used %s of memory, memory_max is %s", used, limit);
     lw_processes_worker_end(worker, LW_PROCESSES_BY_LIMIT, 0, why);
 }
