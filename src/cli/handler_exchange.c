@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/handler_check.h"
+#include "engines/common/spawn_failure.h"
 
 #define LONGEST                                                                                \
     (UINT64_C(600000) * LW_MS) /* for the answers of a step, however it extends them */
@@ -241,8 +242,10 @@ lw_check_help_of_spawn(const struct lw_check *check, int failed)
                "check "
                "python3 handler.py";
     }
-    if (failed == EACCES) {
-        return "make it executable (chmod +x), or name the interpreter before it";
+    const char *help = lw_spawn_failure_program(check->command.program[0], NULL, failed, NULL,
+                                                0);
+    if (help[0]) {
+        return help;
     }
     return failed == ENOENT
                ? "it is looked up in PATH, or is a path that has a slash in it"
