@@ -198,8 +198,9 @@ static const struct lw_catalogue_entry entries[] = {
     { "E0320", "the batches do not fit",
       "A batch must be able to fill within max_in_flight, one of a single key needs an "
       "order by key or partition, and the handler must take several messages at once: a "
-      "function for batches, a program that says so, a service behind "
-      "HTTP, or a built-in one that blocks. Where order is kept, a reply that is too large "
+      "function or plug-in for batches, a program of protocol lines or frames that says so, a "
+      "service behind HTTP, or a built-in one that blocks. Where order is kept, a reply that "
+      "is too large "
       "cannot lead to a "
       "retry in place: those behind its message are over by then.",
       "Change batch, or what the message names beside it." },
