@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the dispatcher itself costs: a broker made of arrays, the loop engine, a handler that does
- * nothing. Instructions a message from receipt to release, in key order over 100 keys (also while
- * an older message is held, so that lanes matter) and unordered, batches of 64; allocations a message; what a choice costs among 10 and among 10,000
- * subscriptions.
+ * What the dispatcher itself costs: a broker made of arrays, the loop engine, a handler that
+ * does nothing. Instructions a message from receipt to release, in key order over 100 keys
+ * (also while an older message is held, so that lanes matter) and unordered, batches of 64;
+ * allocations a message; what a choice costs among 10 and among 10,000 subscriptions.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,9 @@
 /*
  * What both hosts share: the order of a turn, deferred work, letters, randomness (xoshiro256**,
  * seeded by splitmix64), log lines. Neither clock nor descriptor is touched here: those come in
- * through lw_host_ops. Invariants: work that is deferred during a turn waits for the next
- * one, so that a turn ends; a hook or deferral may remove itself or any other while it runs. Loop thread, except lw_host_post.
+ * through lw_host_ops. Invariants: work that is deferred during a turn waits for the next one,
+ * so that a turn ends; a hook or deferral may remove itself or any other while it runs. Loop
+ * thread, except lw_host_post.
  */
 #include "base/host.h"
 

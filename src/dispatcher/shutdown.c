@@ -4,11 +4,12 @@
  *
  * Draining receives nothing more; what is here runs, retries that are due before the deadline
  * run, publications are confirmed. It ends when nothing is held, or at the deadline; what then
- * is unfinished is given back (a nack where there is one, nothing on a log). Publications get at
- * most 5 s once they are all that is left. Engines that can end a handler early are stopped a
- * moment before the deadline, so that a program gets a TERM and some time. Leaving awaits the last commits and gives the sources
- * up; the group membership is kept until then. Closing waits for handlers that cannot be ended.
- * An abort goes to LEAVING at once. Entered from the step only, so callers never recurse.
+ * is unfinished is given back (a nack where there is one, nothing on a log). Publications get
+ * at most 5 s once they are all that is left. Engines that can end a handler early are stopped
+ * a moment before the deadline, so that a program gets a TERM and some time. Leaving awaits the
+ * last commits and gives the sources up; the group membership is kept until then. Closing waits
+ * for handlers that cannot be ended. An abort goes to LEAVING at once. Entered from the step
+ * only, so callers never recurse.
  */
 #include "base/assert.h"
 #include "dispatcher/receive.h"

@@ -13,9 +13,9 @@
 struct lw_control;
 
 /*
- * Listens on `path`, or in the usual place under the dispatcher's name when `path` is NULL. When a live process
- * holds the path, NAME-PID.sock is used instead and logged; a dead one's is replaced. Borrows
- * `requests`.
+ * Listens on `path`, or in the usual place under the dispatcher's name when `path` is NULL.
+ * When a live process holds the path, NAME-PID.sock is used instead and logged; a dead one's is
+ * replaced. Borrows `requests`.
  */
 enum lw_status lw_control_open(struct lw_requests *requests, const char *path,
                                struct lw_control **ret_control, struct lw_error *ret_error);

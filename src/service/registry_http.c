@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The http engine, made: its batches and answers in JSON are those of programs, so the engine for
- * programs writes and reads them. Engines do not know of each other; this file, as the registry, knows both.
+ * The http engine, made: its batches and answers in JSON are those of programs, so the engine
+ * for programs writes and reads them. Engines do not know of each other; this file, as the
+ * registry, knows both.
  */
 #include "service/registry_http.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of a consumer share. consumer.c has its life and the calls of the source;
- * consumer_session.c finds, subscribes and ends sessions; consumer_message.c takes what comes; consumer_fault.c takes of it what cannot be read;
- * consumer_ack.c sends acknowledgements; consumer_redeliver.c asks for redelivery. Loop thread.
+ * consumer_session.c finds, subscribes and ends sessions; consumer_message.c takes what comes;
+ * consumer_fault.c takes of it what cannot be read; consumer_ack.c sends acknowledgements;
+ * consumer_redeliver.c asks for redelivery. Loop thread.
  */
 #ifndef LW_BROKERS_PULSAR_CONSUMER_STATE_H
 #define LW_BROKERS_PULSAR_CONSUMER_STATE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program prints, on its way to our log: at most a number of lines and bytes a second, the
- * rest counted, and the count said when the second is over, whatever comes then; control characters and broken UTF-8 replaced. The last lines are
- * kept, since they usually say why a program died.
+ * What a program prints, on its way to our log: at most a number of lines and bytes a second,
+ * the rest counted, and the count said when the second is over, whatever comes then; control
+ * characters and broken UTF-8 replaced. The last lines are kept, since they usually say why a
+ * program died.
  */
 #ifndef LW_ENGINES_COMMON_HANDLER_LOG_H
 #define LW_ENGINES_COMMON_HANDLER_LOG_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The http engine: the handler is a service that is asked over HTTP, one request for each
- * message, or batch of them, by libcurl on the loop. Room is what the pool of connections takes. What a service
- * answers, and what that means, is in docs/handlers-http.md. A service that cannot be reached
- * takes the engine down: nobody is charged, and a connection is tried after 1 s, then twice as
- * long each time, 30 s at most.
+ * message, or batch of them, by libcurl on the loop. Room is what the pool of connections
+ * takes. What a service answers, and what that means, is in docs/handlers-http.md. A service
+ * that cannot be reached takes the engine down: nobody is charged, and a connection is tried
+ * after 1 s, then twice as long each time, 30 s at most.
  */
 #ifndef LW_ENGINES_HTTP_ENGINE_H
 #define LW_ENGINES_HTTP_ENGINE_H

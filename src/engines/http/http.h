@@ -12,9 +12,9 @@
  *                                             next: HALF_OPEN, OPEN, CLOSED
  *   HALF_OPEN  one message at a time, whatever older ones are still under way
  *                                             next: CLOSED (answered), OPEN
- * It is down while OPEN and PROBING. What requests of before say while it is PROBING counts only
- * when it is an answer, which ends the probe. A wait that the service asked for by Retry-After is a pause
- * of its own, whatever the circuit.
+ * It is down while OPEN and PROBING. What requests of before say while it is PROBING counts
+ * only when it is an answer, which ends the probe. A wait that the service asked for by
+ * Retry-After is a pause of its own, whatever the circuit.
  */
 #ifndef LW_ENGINES_HTTP_HTTP_H
 #define LW_ENGINES_HTTP_HTTP_H

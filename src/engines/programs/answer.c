@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a program's lines and headers by jansson. Everything comes from a program that may be wrong in any
- * way, so each field is checked for its type and range, and a wrong one is named. Sizes are
- * bounded by the line, counts by lw_outcome_add. Pure: no I/O, no clock. tests/fuzz/fuzz_lines.c
- * and fuzz_frames.c feed it arbitrary bytes.
+ * Reading a program's lines and headers by jansson. Everything comes from a program that may be
+ * wrong in any way, so each field is checked for its type and range, and a wrong one is named.
+ * Sizes are bounded by the line, counts by lw_outcome_add. Pure: no I/O, no clock.
+ * tests/fuzz/fuzz_lines.c and fuzz_frames.c feed it arbitrary bytes.
  */
 #include "engines/programs/answer.h"
 

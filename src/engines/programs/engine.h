@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs engine: handlers are programs of any language, kept alive, that speak lines or
- * frames, or are run once for each message (docs/protocol.md). Room is what ready workers would take now. A program that cannot
- * start, or ends right after its start, takes the engine down: nobody is charged, and it is
- * tried again after 1 s, then twice as long each time, 30 s at most.
+ * frames, or are run once for each message (docs/protocol.md). Room is what ready workers would
+ * take now. A program that cannot start, or ends right after its start, takes the engine down:
+ * nobody is charged, and it is tried again after 1 s, then twice as long each time, 30 s at
+ * most.
  */
 #ifndef LW_ENGINES_PROGRAMS_ENGINE_H
 #define LW_ENGINES_PROGRAMS_ENGINE_H
