@@ -208,15 +208,21 @@ refuse_form(const char *name, enum lw_engine_kind engine, enum lw_handler_form f
 }
 
 static enum lw_handler_form
-form_of(const struct lw_subscription_options *options)
+function_form_of(const struct lw_subscription_options *options)
 {
-    return options->plugin                ? LW_FORM_PLUGIN
-           : options->http                ? LW_FORM_SERVICE
-           : options->program             ? LW_FORM_PROGRAM
-           : options->handler_async       ? LW_FORM_ASYNC
+    return options->handler_async         ? LW_FORM_ASYNC
            : options->handler_batch       ? LW_FORM_BATCH
            : options->handler_batch_async ? LW_FORM_BATCH_ASYNC
                                           : LW_FORM_FUNCTION;
+}
+
+static enum lw_handler_form
+form_of(const struct lw_subscription_options *options)
+{
+    return options->plugin    ? LW_FORM_PLUGIN
+           : options->http    ? LW_FORM_SERVICE
+           : options->program ? LW_FORM_PROGRAM
+                              : function_form_of(options);
 }
 
 static enum lw_status
