@@ -335,6 +335,32 @@ a_stop_kills_one_that_ignores_everything(void **state)
     world_destroy(world);
 }
 
+static bool
+has_lingered(struct world *world)
+{
+    return world_has_logged(world, "handler.output: lingered");
+}
+
+/*
+ * As in a drain that ends just before its deadline. (On a machine that stands still for a second,
+ * that is over before it did anything.)
+ */
+static void
+a_second_stop_does_not_hurry_one_that_is_about_to_exit(void **state)
+{
+    struct world *world = programs_open_world("manners.py", "lingers", NULL, NULL);
+    (void)state;
+    world_run(world, "ok");
+    world_wait_results(world, 1);
+    uint64_t began = world->host->ops->refresh(world->host);
+    world->engine->ops->stop(world->engine, began + 30000 * LW_MS);
+    world->engine->ops->stop(world->engine, began + 30000 * LW_MS);
+    world_wait(world, world_engine_is_stopped);
+    bool had_its_second = world->host->ops->refresh(world->host) - began >= 1000 * LW_MS;
+    assert_true(has_lingered(world) || had_its_second);
+    world_destroy(world);
+}
+
 /* A stop may last for ever only for messages, and this one holds none. */
 static void
 a_stop_without_end_kills_one_that_was_never_ready(void **state)
@@ -501,6 +527,7 @@ main(void)
         cmocka_unit_test(one_that_ignores_term_is_killed),
         cmocka_unit_test(one_that_would_leave_its_group_is_killed),
         cmocka_unit_test(a_stop_kills_one_that_ignores_everything),
+        cmocka_unit_test(a_second_stop_does_not_hurry_one_that_is_about_to_exit),
         cmocka_unit_test(a_stop_without_end_kills_one_that_was_never_ready),
         cmocka_unit_test(one_that_closes_its_output_is_ended),
         cmocka_unit_test(a_message_that_was_never_read_is_not_charged),

@@ -163,6 +163,7 @@ on_stop_timer(struct lw_timer *timer, uint64_t now)
     }
 }
 
+/* In a drain it may come twice: who exits since the first keeps its second for that. */
 static void
 stop(struct lw_engine *engine, uint64_t deadline)
 {
@@ -181,7 +182,7 @@ stop(struct lw_engine *engine, uint64_t deadline)
         lw_programs_worker_flush(worker);
         if (worker->state == LW_PROGRAMS_READY) {
             lw_programs_worker_close_input(worker);
-        } else {
+        } else if (worker->state == LW_PROGRAMS_STARTING) {
             lw_programs_worker_end(worker, LW_PROGRAMS_BY_STOP, idle_deadline,
                                    "it was stopped");
         }

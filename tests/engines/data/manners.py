@@ -18,6 +18,7 @@
   wrong-ids        answers every message with an id that is not open
   deaf             says ready, then closes its input and sleeps
   hasty            says ready before it was spoken to
+  lingers          has something to do at the end of its input, and says that it did it
   plain            has none
 """
 import json
@@ -82,3 +83,6 @@ for line in sys.stdin:
         os._exit(3 if next(sys.stdin, None) else 0)
     if HOW == "retires" and answered == int(ARGUMENT):
         sys.exit(0)
+if HOW == "lingers":
+    time.sleep(0.05)
+    print("lingered", file=sys.stderr, flush=True)
