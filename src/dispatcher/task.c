@@ -309,6 +309,15 @@ is_blocking(const struct lw_ruling *ruling)
            ruling->action == LW_ACTION_STOP;
 }
 
+/* A judged one that is not charged runs again, in a day at most. */
+static void
+put_off(struct lw_dispatcher *dispatcher, struct lw_delivery *delivery, int64_t delay_ms)
+{
+    delay_ms = delay_ms < LW_DELAY_MAX_MS ? delay_ms : LW_DELAY_MAX_MS;
+    delivery->attempt--;
+    lw_dispatcher_park(dispatcher, delivery, delay_ms > 0 ? delay_ms : 0);
+}
+
 /* One member, which no longer is one, with those of its lane behind it; true: they went back. */
 static bool
 finish_member(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
@@ -330,6 +339,11 @@ finish_member(struct lw_dispatcher *dispatcher, struct lw_stream *stream,
     if (dispatcher->phase >= LW_PHASE_LEAVING) {
         requeue_all(dispatcher, behind, end);
         lw_shutdown_give_back(dispatcher, member);
+        return true;
+    }
+    if (member->outcome && member->outcome->is_uncharged) {
+        requeue_all(dispatcher, behind, end); /* what was said of it alone is lost */
+        put_off(dispatcher, member, member->outcome->delay_ms);
         return true;
     }
     struct lw_ruling ruling = lw_dispatcher_rule(dispatcher, stream, member);
@@ -391,9 +405,8 @@ put_off_lane(struct lw_dispatcher *dispatcher, struct lw_delivery *first,
         lw_settle_drop(dispatcher, first);
         return;
     }
-    first->attempt--;
     lw_delivery_move(first, LW_STATE_RUNNING, LW_STATE_JUDGED);
-    lw_dispatcher_park(dispatcher, first, delay_ms);
+    put_off(dispatcher, first, delay_ms);
 }
 
 /* Nobody is charged: all run again, at once or after the delay that was said of them. */

@@ -434,6 +434,44 @@ a_delay_said_of_all_holds_every_key_and_charges_nobody(void **state)
 }
 
 static void
+a_delay_said_of_all_is_a_day_at_most(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    world_send(&crew.world, "orders", 0, "a", 3);
+    world_turn(&crew.world);
+    const struct lw_delivery *first = crew_member(&crew, 0, 0);
+    (void)lw_delivery_retry(crew_member(&crew, 0, 0), "never", INT64_MAX);
+    crew_answer_all(&crew, 0, LW_RETRY);
+    assert_int_equal(first->state, LW_STATE_PARKED);
+    assert_in_range(first->timer.due - crew.engine.host->now, 86399000 * LW_MS,
+                    86400000 * LW_MS);
+    crew_end(&crew);
+}
+
+/* Such as an answer of it for which there was no memory. */
+static void
+a_member_whose_answer_was_lost_runs_again_uncharged(void **state)
+{
+    struct crew crew;
+    (void)state;
+    begin(&crew, 4, LW_ORDERING_KEY);
+    world_send(&crew.world, "orders", 0, "a", 3);
+    world_turn(&crew.world);
+    const struct lw_delivery *lost = crew_member(&crew, 0, 1);
+    (void)lw_delivery_retry(crew_member(&crew, 0, 1), "no memory", 100);
+    lw_delivery_outcome(crew_member(&crew, 0, 1))->is_uncharged = true;
+    crew_answer(&crew, 0, "oro");
+    assert_int_equal(crew.count, 0);
+    world_pass(&crew.world, 200);
+    assert_string_equal(crew_task(&crew, 0), "1,2");
+    assert_int_equal(lost->attempt, 1);
+    assert_int_equal(counters(&crew)->results[LW_RETRY], 0);
+    crew_end(&crew);
+}
+
+static void
 an_end_without_fault_may_put_all_off(void **state)
 {
     struct crew crew;
@@ -701,6 +739,8 @@ main(void)
         cmocka_unit_test(one_verdict_ends_them_all),
         cmocka_unit_test(a_batch_that_fails_as_a_whole_runs_again_one_by_one),
         cmocka_unit_test(a_delay_said_of_all_holds_every_key_and_charges_nobody),
+        cmocka_unit_test(a_delay_said_of_all_is_a_day_at_most),
+        cmocka_unit_test(a_member_whose_answer_was_lost_runs_again_uncharged),
         cmocka_unit_test(an_end_without_fault_may_put_all_off),
         cmocka_unit_test(what_is_put_off_with_its_batch_is_given_back_at_a_drain),
         cmocka_unit_test(an_end_without_fault_charges_nobody),
