@@ -232,6 +232,25 @@ check_batch(struct lw_config_build *build, const struct lw_config_handler *handl
                        "several");
 }
 
+/* Each key has its worker, so a batch of several has none; the start would refuse it, too. */
+static void
+check_lanes(struct lw_config_build *build, const struct lw_config_handler *handler)
+{
+    const struct lw_node *batch = lw_node_child(handler->node, "batch");
+    const struct lw_node *lanes = lw_node_at(handler->node, "processes.lanes");
+    if (!batch || !lanes || handler->run.engine != LW_ENGINE_PROCESSES ||
+        !handler->run.processes.pins_lanes || handler->run.batch.size <= 1 ||
+        handler->run.batch.keys != LW_BATCH_KEYS_MANY) {
+        return;
+    }
+    struct lw_diagnostic *item = lw_diagnostics_add(
+        build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(batch),
+        "the lanes of handlers.%s are pinned, and a batch of several keys has no one",
+        handler->name);
+    lw_diagnostic_show(item, lw_node_name_place(lanes));
+    lw_diagnostic_help(item, "use \"batch: {keys: one}\", or \"lanes: shared\"");
+}
+
 /* Keys that only some handlers have, and what a handler is that has none of them. */
 static void
 warn_keys(struct lw_config_build *build, const struct lw_config_handler *handler,
@@ -384,6 +403,7 @@ build_handler(struct lw_config_build *build, struct lw_config_handler *handler,
     }
     choose_engine(build, handler, builtin);
     check_batch(build, handler);
+    check_lanes(build, handler);
     warn_useless(build, handler);
     if (handler->kind == LW_CONFIG_PROGRAM) {
         place_program(build, handler);

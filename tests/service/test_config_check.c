@@ -574,6 +574,13 @@ batches_fit_the_handler_the_order_and_the_limits(void **state)
         "process for each message");
     config_is_fine(batch("program: [cat], batch: { size: 2 }", ""));
     config_is_fine(batch("http: 'http://h/', batch: { size: 2 }", ""));
+    config_mentions(batch("plugin: h.so, engine: processes, processes: { lanes: pinned }, "
+                          "batch: { size: 2 }",
+                          ""),
+                    "error[E0320]: the lanes of handlers.h are pinned");
+    config_is_fine(batch("plugin: h.so, engine: processes, processes: { lanes: pinned }, "
+                         "batch: { size: 2, keys: one }",
+                         ""));
     config_mentions(batch("builtin: 'io:5ms', engine: loop, batch: { size: 2 }", ""),
                     "error[E0320]: handlers.h takes one message at a time");
     config_mentions(
