@@ -7,8 +7,8 @@
  * Threads. A dispatcher is driven by one thread: the caller of lw_dispatcher_run or
  * lw_dispatcher_poll. Other threads may call only
  *   lw_dispatcher_close, lw_dispatcher_request_close, lw_dispatcher_wait_closed,
- *   lw_delivery_finish, lw_ticket_finish, and, for a delivery that they hold,
- *   every lw_delivery_* function.
+ *   lw_delivery_finish, lw_ticket_finish, lw_batch_finish, lw_ticket_finish_batch, and, for a
+ *   delivery that they hold, every lw_delivery_* function.
  *
  * Ownership. Everything that a function returns belongs to the library unless its comment says
  * otherwise. Options structs are started by their lw_<x>_options_init, which stamps the size
