@@ -221,6 +221,23 @@ one_verdict_is_for_all(void **state)
     world_destroy(world);
 }
 
+/* As on any engine: the others are ignored, which is said, and nothing runs again. */
+static void
+of_more_than_the_one_verdict_the_first_counts(void **state)
+{
+    static const char *const texts[] = { "ok", "what", "size" };
+    struct lw_processes_options options = options_of(LW_BATCH_VERDICT_ONE);
+    options.option_count = 0; /* its handler does not know that */
+    struct world *world = processes_open_world(&options);
+    (void)state;
+    struct lw_delivery *first = run_task(world, texts, 3);
+    world_wait_results(world, 1);
+    assert_false(first->is_each);
+    assert_int_equal(first->task_answers, 3);
+    assert_int_equal(first->verdict, LW_OK);
+    world_destroy(world);
+}
+
 /* Else the batch would be done without that reply. */
 static void
 a_reply_too_large_takes_the_one_verdict_back(void **state)
@@ -357,6 +374,7 @@ main(void)
         cmocka_unit_test(answers_larger_than_the_ring_come_beside_it),
         cmocka_unit_test(too_few_verdicts_are_seen),
         cmocka_unit_test(one_verdict_is_for_all),
+        cmocka_unit_test(of_more_than_the_one_verdict_the_first_counts),
         cmocka_unit_test(a_reply_too_large_takes_the_one_verdict_back),
         cmocka_unit_test(a_crash_is_charged_to_the_batch_and_makes_nobody_dead),
         cmocka_unit_test(a_kill_from_outside_runs_the_batch_again_and_charges_nobody),

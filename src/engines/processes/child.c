@@ -78,6 +78,7 @@ struct child {
     struct lw_delivery **deliveries;
     enum lw_verdict *verdicts;
     uint32_t capacity;
+    bool is_one;          /* the first verdict of a batch is that of all */
     bool has_one_verdict; /* for several messages: what is said of one would be said of all */
     struct lw_subscription subscription;
     struct lw_broker broker;
@@ -581,7 +582,8 @@ static uint16_t
 judge_member(struct child *child, uint32_t i, size_t given)
 {
     enum lw_verdict verdict = child->verdicts[i];
-    bool has_one = i < given && verdict != LW_PENDING;
+    bool is_asked = i == 0 || !child->is_one;
+    bool has_one = is_asked && i < given && verdict != LW_PENDING;
     return (uint16_t)(has_one ? lw_run_judge(child->deliveries[i], verdict) : LW_PENDING);
 }
 
@@ -597,7 +599,7 @@ run_batch(struct child *child, const unsigned char *record)
     size_t given = child->handler_batch(child->deliveries, batch.count, child->verdicts,
                                         child->user);
     child->now = lw_clock_monotonic_ns();
-    child->has_one_verdict = given == 1 && batch.count > 1;
+    child->has_one_verdict = child->is_one && batch.count > 1;
     for (uint32_t i = 0; i < batch.count; i++) {
         struct lw_processes_answer head = {
             .verdict = judge_member(child, i, given),
@@ -694,6 +696,7 @@ init(struct child *child, const struct lw_processes_child_setup *setup)
     child->socket = setup->fds[LW_PROCESSES_FD_SOCKET];
     child->timeout_ms = setup->order.timeout_ms;
     child->item_bytes_max = (size_t)setup->order.item_bytes_max;
+    child->is_one = setup->order.is_one != 0;
     child->broker.ops = &broker_ops;
     child->subscription.broker = &child->broker;
     child->subscription.view = &view_ops;

@@ -47,7 +47,7 @@ struct lw_processes_order {
     uint32_t option_count;
     uint32_t texts_size;
     uint32_t is_batch; /* it is given batches, by its lw_handler_batch_fn */
-    uint32_t unused;
+    uint32_t is_one;   /* of whose messages the first verdict is that of all */
 };
 
 enum lw_processes_note_kind {

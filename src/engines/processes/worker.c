@@ -568,6 +568,8 @@ order_fork(struct lw_processes_worker *worker, const struct ends *theirs)
         .timeout_ms = owner->options.timeout_ms,
         .worker = worker->index,
         .cpu = lw_processes_cpu_of(owner, worker->index),
+        .is_one = owner->engine.batch.size > 0 &&
+                  owner->engine.batch.verdict == LW_BATCH_VERDICT_ONE,
     };
     int fds[LW_PROCESSES_FD_COUNT] = {
         [LW_PROCESSES_FD_MEMORY] = theirs->memory,
