@@ -20,7 +20,12 @@
 #include "brokers/spool/faults.h"
 #include "brokers/spool/spool.h"
 
-enum { LOCK_TURNS = 50, LOCK_PAUSE_MS = 20 };
+enum {
+    LOCK_TURNS = 50,
+    LOCK_TURNS_PROMISED = 500, /* whoever has the file will leave it, when it is written */
+    LOCK_PAUSE_MS = 20,
+    UNANSWERED_MAX = 3
+};
 
 static struct lw_spool_source *
 source_of(struct lw_source *source)
@@ -247,20 +252,43 @@ try_start(struct lw_spool_broker *broker, bool *ret_is_passing, struct lw_error 
     return status;
 }
 
+/* How long it is tried to get the file. */
+struct patience {
+    int turns;
+    int unanswered;
+};
+
+/*
+ * Only a reader needs the file. It asks in every turn, since meanwhile another may have it than the
+ * one that said yes; one that does not answer, as it is stopped or its disk is slow, not for ever.
+ */
+static void
+ask_for_file(const struct lw_spool_broker *broker, struct patience *patience)
+{
+    if (lw_list_is_empty(&broker->sources) || patience->unanswered >= UNANSWERED_MAX) {
+        return;
+    }
+    enum lw_status answer = lw_spool_client_ask_to_yield(broker->path);
+    patience->unanswered += answer == LW_STATUS_UNKNOWN;
+    if (answer == LW_STATUS_OK) {
+        patience->turns = LOCK_TURNS_PROMISED;
+    }
+}
+
 static enum lw_status
 start(struct lw_broker *base, struct lw_error *ret_error)
 {
     struct lw_spool_broker *broker = lw_spool_broker_of(base);
     struct lw_event event = { .kind = LW_EVENT_BROKER_UP };
+    struct patience patience = { .turns = LOCK_TURNS };
     bool is_passing = true;
-    bool has_asked = lw_list_is_empty(&broker->sources); /* only a reader needs the file */
     enum lw_status status = LW_STATUS_STATE;
     if (broker->state != LW_SPOOL_NEW) {
         return lw_error_set(ret_error, LW_STATUS_STATE, "", "started twice");
     }
-    for (int turn = 0; status != LW_STATUS_OK && is_passing && turn < LOCK_TURNS; turn++) {
+    for (int turn = 0; status != LW_STATUS_OK && is_passing && turn < patience.turns; turn++) {
         if (turn > 0) {
-            has_asked = has_asked || lw_spool_client_ask_to_yield(broker->path);
+            ask_for_file(broker, &patience);
             (void)poll(NULL, 0, LOCK_PAUSE_MS);
         }
         status = try_start(broker, &is_passing, ret_error);

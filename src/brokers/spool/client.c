@@ -263,15 +263,17 @@ lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_er
     return read_head(client, ret_error);
 }
 
-bool
+enum lw_status
 lw_spool_client_ask_to_yield(const char *path)
 {
     struct lw_spool_client client;
-    if (lw_spool_client_connect(&client, path, 0, NULL) != LW_STATUS_OK) {
-        return false;
+    lw_spool_client_init(&client, path);
+    client.fd = lw_spool_socket_connect(path);
+    if (client.fd < 0) {
+        return errno == EAGAIN ? LW_STATUS_UNKNOWN : LW_STATUS_UNAVAILABLE;
     }
     lw_spool_begin_request(&client.out, LW_SPOOL_YIELD);
     enum lw_status status = lw_spool_client_ask(&client, YIELD_MS, NULL);
     lw_spool_client_close(&client);
-    return status != LW_STATUS_UNAVAILABLE;
+    return status;
 }

@@ -30,8 +30,6 @@ void lw_spool_client_init(struct lw_spool_client *client, const char *path);
 /* Only connects, to the owner that is there; 0: its id is not known. */
 enum lw_status lw_spool_client_connect(struct lw_spool_client *client, const char *path,
                                        long pid, struct lw_error *ret_error);
-/* Knows the path and nothing else. */
-void lw_spool_client_init(struct lw_spool_client *client, const char *path);
 /* The same again, when the owner has ended. */
 enum lw_status
 lw_spool_client_reconnect(struct lw_spool_client *client, struct lw_error *ret_error);
@@ -43,9 +41,10 @@ void lw_spool_client_close(struct lw_spool_client *client);
 enum lw_status
 lw_spool_client_ask(struct lw_spool_client *client, int timeout_ms, struct lw_error *ret_error);
 /*
- * Asks the owner to leave the file to one who reads it; who reads it, too, does not. What comes of it
- * the lock says. False: nobody could be asked.
+ * Asks the owner to leave the file to one who reads it. OK: it will; what comes of it the lock says.
+ * ALREADY: it reads it, too. UNAVAILABLE: nobody could be asked. UNKNOWN: there was no answer in a
+ * second, and the question is forgotten.
  */
-bool lw_spool_client_ask_to_yield(const char *path);
+enum lw_status lw_spool_client_ask_to_yield(const char *path);
 
 #endif

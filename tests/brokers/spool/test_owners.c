@@ -6,13 +6,18 @@
  */
 #include "tests/support/test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "brokers/spool/broker.h"
+#include "brokers/spool/lock.h"
+#include "brokers/spool/request.h"
+#include "brokers/spool/socket.h"
 #include "tests/brokers/spool/fixture.h"
 
 static void
@@ -154,7 +159,7 @@ a_second_reader_is_told_which_process_has_the_file(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* Its socket is there and nobody answers: the start asks once, and says who it is. */
+/* Its socket is there and nobody answers: the start asks a few times, and says who it is. */
 static void
 an_owner_that_was_stopped_holds_up_a_start_for_a_moment_only(void **state)
 {
@@ -172,6 +177,91 @@ an_owner_that_was_stopped_holds_up_a_start_for_a_moment_only(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* Who asks for the file next: the question is read; what follows is the answer's or the end. */
+static int
+hear(int listener, bool is_to_the_end)
+{
+    char question[256];
+    struct pollfd door = { .fd = listener, .events = POLLIN };
+    (void)poll(&door, 1, -1);
+    int fd = accept(listener, NULL, NULL);
+    while (read(fd, question, sizeof question) > 0 && is_to_the_end) {
+        continue;
+    }
+    return fd;
+}
+
+static void
+say_yes(int fd)
+{
+    struct lw_text out;
+    lw_text_init(&out);
+    lw_spool_answer_yield(&out, false);
+    ssize_t written = write(fd, out.data, out.size);
+    (void)written;
+    lw_text_deinit(&out);
+    (void)close(fd);
+}
+
+/* A process that has the file, fails to leave it when it is asked first, and leaves it then. */
+static pid_t
+have_the_file_in_another_process(const struct spool *spool, bool is_silent)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct lw_spool_lock lock = { -1 };
+        if (lw_spool_lock_take(&lock, spool->path, NULL, NULL) != LW_STATUS_OK) {
+            _exit(1);
+        }
+        int listener = lw_spool_socket_listen(spool->path);
+        if (write(ends[1], "!", 1) != 1) {
+            _exit(1);
+        }
+        int first = hear(listener, is_silent);
+        if (is_silent) {
+            (void)close(first);
+        } else {
+            say_yes(first);
+        }
+        say_yes(hear(listener, false));
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    return child;
+}
+
+static void
+await_the_file(struct spool *spool, bool is_silent)
+{
+    int status = 0;
+    pid_t child = have_the_file_in_another_process(spool, is_silent);
+    struct client *reader = spool_open(spool, "orders");
+    spool_publish(spool, reader, "orders", "key", 0, 1);
+    spool_receive(spool, reader, 1);
+    spool_close(spool, reader);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* Its disk was slow: it finds the question when nobody waits for the answer any more. */
+static void
+an_owner_that_does_not_answer_is_asked_again(void **state)
+{
+    await_the_file(*state, true);
+}
+
+/* Between the one that said yes and the reader another publisher came. */
+static void
+the_next_owner_is_asked_too(void **state)
+{
+    await_the_file(*state, false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, spool_setup, spool_teardown)
 
 int
@@ -185,6 +275,8 @@ main(void)
         TEST(a_publisher_deletes_nothing_that_was_settled),
         TEST(a_second_reader_is_told_which_process_has_the_file),
         TEST(an_owner_that_was_stopped_holds_up_a_start_for_a_moment_only),
+        TEST(an_owner_that_does_not_answer_is_asked_again),
+        TEST(the_next_owner_is_asked_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
