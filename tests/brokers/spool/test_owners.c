@@ -197,8 +197,7 @@ say_yes(int fd)
     struct lw_text out;
     lw_text_init(&out);
     lw_spool_answer_yield(&out, false);
-    ssize_t written = write(fd, out.data, out.size);
-    (void)written;
+    (void)send(fd, out.data, out.size, MSG_NOSIGNAL); /* somebody else may be served by then */
     lw_text_deinit(&out);
     (void)close(fd);
 }
