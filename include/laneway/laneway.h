@@ -370,7 +370,7 @@ enum lw_handover {
 
 /* Engine processes. */
 struct lw_processes_tuning {
-    uint32_t min_workers;    /* 1: started at once; more when these are full. 0: all */
+    uint32_t min_workers;    /* 1: started at once; more when these are busy. 0: all */
     uint32_t max_crashes;    /* 3: a message that was charged so many is dead */
     uint32_t recycle_after;  /* 0 never: a worker is replaced after so many messages */
     uint32_t recycle_jitter; /* 0: and a random part of this more, drawn once a process */

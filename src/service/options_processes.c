@@ -31,8 +31,8 @@ const struct lw_option lw_processes_rows[] = {
       .min = 1,
       .max = 10000,
       .doc =
-          "Workers that are started at once, at most `workers`; more are when these hold all "
-          "that they may, as many again each time. With lanes: pinned all are." },
+          "Workers that are started at once, at most `workers`; more are when messages wait "
+          "for each of these, as many again each time. With lanes: pinned all are." },
     { .name = "max_crashes",
       .type = LW_OPTION_UINT,
       PROCESSES(max_crashes),

@@ -521,6 +521,41 @@ more_workers_are_forked_while_all_are_full_and_never_more_than_allowed(void **st
     world_destroy(world);
 }
 
+static bool
+has_two_workers(struct world *world)
+{
+    return processes_figures(world).workers == 2;
+}
+
+/* Where slots are fewer than what one worker may hold of messages that take microseconds. */
+static void
+more_workers_are_forked_while_messages_wait_though_there_is_room(void **state)
+{
+    struct lw_delivery *held[4];
+    uint32_t runs = 0;
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 2;
+    options.window = 16;
+    options.tune.min_workers = 1;
+    struct world *world = processes_open_world(&options);
+    while (world->engine->room < 8) {
+        world_run(world, "ok");
+        world_wait_results(world, ++runs);
+    }
+    assert_int_equal(processes_figures(world).workers, 1);
+    for (size_t i = 0; i < 4; i++) {
+        held[i] = world_delivery(world, "until-cancelled");
+        assert_true(world_submit(world, held[i]));
+    }
+    world_wait(world, has_two_workers);
+    for (size_t i = 0; i < 4; i++) {
+        world->engine->ops->cancel(world->engine, held[i]);
+    }
+    world_wait_results(world, runs + 4);
+    world_destroy(world);
+}
+
 static void
 a_suspect_is_run_alone_by_the_only_worker_that_there_is(void **state)
 {
@@ -564,6 +599,7 @@ main(void)
         cmocka_unit_test(one_message_at_a_time_needs_one_worker),
         cmocka_unit_test(
             more_workers_are_forked_while_all_are_full_and_never_more_than_allowed),
+        cmocka_unit_test(more_workers_are_forked_while_messages_wait_though_there_is_room),
         cmocka_unit_test(a_suspect_is_run_alone_by_the_only_worker_that_there_is),
         cmocka_unit_test(pinned_lanes_have_all_workers_at_once),
     };

@@ -90,7 +90,7 @@ void lw_processes_on_memory_timer(struct lw_timer *timer, uint64_t now);
 int32_t lw_processes_cpu_of(const struct lw_processes *processes, uint32_t index);
 /* Starts what may be started now: the zygote, then workers. */
 void lw_processes_start_workers(struct lw_processes *processes);
-/* As many again, when those that there are hold all that they may. */
+/* As many again, when messages wait at all that there are, or find no room there. */
 void lw_processes_grow(struct lw_processes *processes);
 /* The handler cannot start: nobody is charged, and it is tried again later. */
 void lw_processes_fail(struct lw_processes *processes, const struct lw_error *error,

@@ -391,18 +391,22 @@ lw_processes_start_workers(struct lw_processes *processes)
     }
 }
 
-/* A worker that is on its way will have room soon, and one that holds nothing is not what lacks. */
+/*
+ * A worker that is on its way will have room soon, and one that holds nothing is not what lacks. Room
+ * alone says little: of messages that take microseconds one worker may hold more than there are slots,
+ * and would be the only one for ever.
+ */
 void
 lw_processes_grow(struct lw_processes *processes)
 {
     uint32_t wanted = processes->wanted;
-    if (processes->engine.room > 0 || wanted == processes->worker_count ||
-        processes->is_stopping) {
+    uint32_t least = processes->engine.room > 0 ? 2 : 1; /* so one waits behind what is worked on */
+    if (wanted == processes->worker_count || processes->is_stopping) {
         return;
     }
     for (uint32_t i = 0; i < wanted; i++) {
         const struct lw_processes_worker *worker = &processes->workers[i];
-        if (worker->state != LW_PROCESSES_TAKING || worker->first == worker->next) {
+        if (worker->state != LW_PROCESSES_TAKING || lw_processes_open_count(worker) < least) {
             return;
         }
     }
