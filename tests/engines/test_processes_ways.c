@@ -557,6 +557,26 @@ more_workers_are_forked_while_messages_wait_though_there_is_room(void **state)
 }
 
 static void
+nothing_is_put_behind_a_long_message_while_a_worker_can_be_forked(void **state)
+{
+    (void)state;
+    struct lw_processes_options options = processes_options("naughty");
+    options.workers = 2;
+    options.window = 16;
+    options.tune.min_workers = 1;
+    struct world *world = processes_open_world(&options);
+    struct lw_delivery *slow = world_run(world, "until-cancelled");
+    world_wait(world, processes_have_begun);
+    world_spend(world, 5);
+    struct lw_delivery *next = world_run(world, "ok");
+    world_wait_results(world, 1);
+    assert_ptr_equal(world->results[0], next);
+    world->engine->ops->cancel(world->engine, slow);
+    world_wait_results(world, 2);
+    world_destroy(world);
+}
+
+static void
 a_suspect_is_run_alone_by_the_only_worker_that_there_is(void **state)
 {
     (void)state;
@@ -600,6 +620,7 @@ main(void)
         cmocka_unit_test(
             more_workers_are_forked_while_all_are_full_and_never_more_than_allowed),
         cmocka_unit_test(more_workers_are_forked_while_messages_wait_though_there_is_room),
+        cmocka_unit_test(nothing_is_put_behind_a_long_message_while_a_worker_can_be_forked),
         cmocka_unit_test(a_suspect_is_run_alone_by_the_only_worker_that_there_is),
         cmocka_unit_test(pinned_lanes_have_all_workers_at_once),
     };

@@ -4,7 +4,8 @@
  * next; or lanes are pinned: a key always meets the same worker, and waits for it. How much one may
  * hold follows what a message takes: about a millisecond of work, two messages at least (the next
  * is there when one is done), the window at most; so what runs next is decided late, and no worker
- * hoards while another stands idle.
+ * hoards while another stands idle. Nothing is put behind a message that takes long while more
+ * workers can be forked.
  */
 #include <inttypes.h>
 
@@ -15,11 +16,29 @@
 #define RESIDENCE_NS (1 * LW_MS)
 #define MEMORY_AFTER (100 * LW_MS)
 
+/* A message that runs now has taken longer than others may wait behind it. */
+static bool
+runs_long(const struct lw_processes *processes)
+{
+    uint64_t now = processes->engine.host->now;
+    for (uint32_t i = 0; i < processes->wanted; i++) {
+        const struct lw_processes_worker *worker = &processes->workers[i];
+        if (worker->state == LW_PROCESSES_TAKING && worker->first < worker->published_next &&
+            now - worker->front_since > RESIDENCE_NS) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t
 depth_of(const struct lw_processes *processes)
 {
     uint32_t window = processes->options.window;
     uint64_t execution = processes->execution_ns;
+    if (processes->wanted < processes->worker_count && runs_long(processes)) {
+        return 1; /* the next one is for another worker, which can be forked */
+    }
     uint64_t fit = execution > 0 ? RESIDENCE_NS / execution : 2;
     fit = fit < 2 ? 2 : fit;
     return fit < window ? (uint32_t)fit : window;
