@@ -30,9 +30,8 @@ const struct lw_option lw_processes_rows[] = {
       .initial = "1",
       .min = 1,
       .max = 10000,
-      .doc =
-          "Workers that are started at once, at most `workers`; more are when messages wait "
-          "for each of these, as many again each time. With lanes: pinned all are." },
+      .doc = "Workers that are started at once, at most `workers`; more are when messages wait "
+             "for each of these, as many again each time. With lanes: pinned all are." },
     { .name = "max_crashes",
       .type = LW_OPTION_UINT,
       PROCESSES(max_crashes),

@@ -142,9 +142,10 @@ lw_spool_fault_owned(const char *path, long pid, struct lw_error *ret_error)
         (void)lw_error_set(ret_error, LW_STATUS_UNAVAILABLE, "E0520",
                            "the spool \"%s\" is in use by this process, as another broker",
                            path);
-        lw_error_help(ret_error, "name the file once, and use that broker in every pipeline; or "
-                                 "it is a process of another container, which has this number, "
-                                 "too");
+        lw_error_help(ret_error,
+                      "name the file once, and use that broker in every pipeline; or "
+                      "it is a process of another container, which has this number, "
+                      "too");
         return LW_STATUS_UNAVAILABLE;
     }
     if (pid > 0) {

@@ -400,7 +400,7 @@ void
 lw_processes_grow(struct lw_processes *processes)
 {
     uint32_t wanted = processes->wanted;
-    uint32_t least = processes->engine.room > 0 ? 2 : 1; /* so one waits behind what is worked on */
+    uint32_t least = processes->engine.room > 0 ? 2 : 1; /* with two, one waits */
     if (wanted == processes->worker_count || processes->is_stopping) {
         return;
     }
