@@ -27,7 +27,7 @@ assert_charged(const struct lw_delivery *leak)
     assert_int_equal(leak->verdict, LW_ERROR);
     assert_false(leak->outcome->is_uncharged);
     assert_int_equal(leak->outcome->signal, 9);
-    assert_non_null(strstr(lw_delivery_reason(leak), "MB of memory, memory_max is 200MB"));
+    assert_non_null(strstr(lw_delivery_reason(leak), " of memory, memory_max is 200MB"));
 }
 
 static void

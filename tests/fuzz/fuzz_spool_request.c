@@ -17,7 +17,7 @@ static void
 check_inside(const uint8_t *data, size_t size, struct lw_bytes view)
 {
     const uint8_t *at = view.data;
-    lw_assert(!at || (at >= data && at + view.size <= data + size));
+    lw_assert(view.size == 0 || (at >= data && at + view.size <= data + size));
 }
 
 static void
