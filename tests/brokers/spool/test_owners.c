@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +115,7 @@ read_in_another_process(const struct spool *spool)
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct spool own = *spool;
         struct lw_loop *loop = NULL;
         if (lw_loop_create(2, &loop) != LW_STATUS_OK) {
@@ -211,6 +213,7 @@ have_the_file_in_another_process(const struct spool *spool, bool is_silent)
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct lw_spool_lock lock = { -1 };
         if (lw_spool_lock_take(&lock, spool->path, NULL, NULL) != LW_STATUS_OK) {
             _exit(1);
