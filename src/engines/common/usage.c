@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum { FILE_BYTES_MAX = 4096, CHILDREN_BYTES = 512 };
 
 /* The processes that were found and are still to be looked at. */
@@ -143,5 +145,20 @@ lw_usage_read(pid_t pid, struct lw_usage *ret_usage)
     usage.resident_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
     usage.cpu_ms = ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
     *ret_usage = usage;
+    return true;
+}
+
+bool
+lw_usage_is_over(const struct lw_usage *usage, uint64_t memory_max, char *ret_why, size_t size)
+{
+    char used[32];
+    char limit[32];
+    uint64_t unit = memory_max % 1000000 == 0 ? 1000000 : 1 << 20; /* of both figures */
+    if (memory_max == 0 || usage->resident_bytes <= memory_max) {
+        return false;
+    }
+    lw_text_from_size((int64_t)((usage->resident_bytes / unit + 1) * unit), used, sizeof used);
+    lw_text_from_size((int64_t)memory_max, limit, sizeof limit);
+    (void)snprintf(ret_why, size, "it used %s of memory, memory_max is %s", used, limit);
     return true;
 }

@@ -8,6 +8,7 @@
 #define LW_ENGINES_COMMON_USAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,5 +24,11 @@ struct lw_usage {
 bool lw_usage_has_children(void);
 /* False: there is no such process, or /proc does not tell. */
 bool lw_usage_read(pid_t pid, struct lw_usage *ret_usage);
+/*
+ * Is more resident than `memory_max` bytes (0: as much as it wants)? Then `ret_why` tells both, in the
+ * unit of the limit.
+ */
+bool
+lw_usage_is_over(const struct lw_usage *usage, uint64_t memory_max, char *ret_why, size_t size);
 
 #endif

@@ -38,20 +38,6 @@ lw_processes_limits_check(struct lw_processes *processes, struct lw_error *ret_e
     return LW_STATUS_OK;
 }
 
-static void
-end_large(struct lw_processes_worker *worker, uint64_t bytes)
-{
-    char used[32];
-    char limit[32];
-    char why[128];
-    uint64_t max = worker->owner->options.memory_max;
-    uint64_t unit = max % 1000000 == 0 ? 1000000 : 1 << 20; /* of both figures */
-    lw_text_from_size((int64_t)((bytes / unit + 1) * unit), used, sizeof used);
-    lw_text_from_size((int64_t)max, limit, sizeof limit);
-    (void)snprintf(why, sizeof why, "it used %s of memory, memory_max is %s", used, limit);
-    lw_processes_worker_end(worker, LW_PROCESSES_BY_LIMIT, 0, why);
-}
-
 /* One that is going anyway has its own deadline. */
 static bool
 is_watched(const struct lw_processes_worker *worker)
@@ -63,9 +49,10 @@ static void
 look_at(struct lw_processes_worker *worker)
 {
     struct lw_usage usage;
+    char why[128];
     if (worker->pid > 0 && !worker->is_over && lw_usage_read(worker->pid, &usage) &&
-        usage.resident_bytes > worker->owner->options.memory_max) {
-        end_large(worker, usage.resident_bytes);
+        lw_usage_is_over(&usage, worker->owner->options.memory_max, why, sizeof why)) {
+        lw_processes_worker_end(worker, LW_PROCESSES_BY_LIMIT, 0, why);
     }
 }
 

@@ -114,24 +114,6 @@ lw_programs_limits_close(struct lw_programs *programs)
 
 /* -- While they run --------------------------------------------------------------------------- */
 
-static bool
-has_too_much_memory(const struct lw_programs *programs, const struct lw_usage *usage,
-                    struct lw_programs_sample *sample)
-{
-    char used[32];
-    char limit[32];
-    uint64_t max = programs->limits.memory_max;
-    uint64_t unit = max % 1000000 == 0 ? 1000000 : 1 << 20; /* of both figures */
-    if (max == 0 || usage->resident_bytes <= max) {
-        return false;
-    }
-    lw_text_from_size((int64_t)((usage->resident_bytes / unit + 1) * unit), used, sizeof used);
-    lw_text_from_size((int64_t)max, limit, sizeof limit);
-    (void)snprintf(sample->why, sizeof sample->why, "it used %s of memory, memory_max is %s",
-                   used, limit);
-    return true;
-}
-
 /* What was used before a message was seen to be the first open one is not its own. */
 static bool
 has_too_much_time(const struct lw_programs *programs, const struct lw_usage *usage, int64_t id,
@@ -158,7 +140,8 @@ lw_programs_limits_are_over(const struct lw_programs *programs, pid_t pid, int64
                             struct lw_programs_sample *sample)
 {
     struct lw_usage usage;
-    return lw_usage_read(pid, &usage) && (has_too_much_memory(programs, &usage, sample) ||
+    return lw_usage_read(pid, &usage) && (lw_usage_is_over(&usage, programs->limits.memory_max,
+                                                           sample->why, sizeof sample->why) ||
                                           has_too_much_time(programs, &usage, id, sample));
 }
 
