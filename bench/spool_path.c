@@ -158,14 +158,6 @@ bare_rate(const char *folder, uint64_t commits)
     return DURABLE / ((double)took / 1e9);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static void
 measure_durable(struct lw_figures *figures, const char *folder)
 {
@@ -176,13 +168,10 @@ measure_durable(struct lw_figures *figures, const char *folder)
         rates[i] = spool_rate(folder, &commits);
         ratios[i] = rates[i] / bare_rate(folder, commits);
     }
-    qsort(ratios, PAIRS, sizeof ratios[0], compare);
-    qsort(rates, PAIRS, sizeof rates[0], compare);
-    lw_figures_note("spool.durable", rates[PAIRS / 2], "msg/s");
+    lw_figures_note("spool.durable", lw_figures_sort(rates, PAIRS).median, "msg/s");
     lw_figures_note("spool.commits_of_the_last_run", (double)commits, "commits");
-    lw_figures_note("spool.durable_to_bare_upper_quartile", ratios[PAIRS * 3 / 4], "ratio");
-    lw_figures_print(figures, "spool.durable_to_bare", ratios[PAIRS / 2], "ratio", 0.8,
-                     ratios[PAIRS * 3 / 4] >= 0.8 ? 0 : 0.8, false);
+    lw_figures_quartiles(figures, "spool.durable_to_bare", lw_figures_sort(ratios, PAIRS),
+                         "ratio", 0.8);
 }
 
 /* The file system is not called to wait, so that all that is counted is work. */
@@ -224,7 +213,7 @@ static void
 show_latencies(const char *name, double *values)
 {
     char shown[64];
-    qsort(values, LATENCIES, sizeof values[0], compare);
+    (void)lw_figures_sort(values, LATENCIES);
     (void)snprintf(shown, sizeof shown, "spool.%s_p50", name);
     lw_figures_note(shown, values[LATENCIES / 2], "us");
     (void)snprintf(shown, sizeof shown, "spool.%s_p99", name);

@@ -9,7 +9,6 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -201,14 +200,6 @@ receive_us(const char *path)
     return took / FEW;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static void
 show_time(struct lw_figures *figures, const char *folder)
 {
@@ -226,11 +217,11 @@ show_time(struct lw_figures *figures, const char *folder)
     }
     lw_spool_bench_remove(few_path);
     lw_spool_bench_remove(many_path);
-    qsort(ratios, ROUNDS, sizeof ratios[0], compare);
-    qsort(few, ROUNDS, sizeof few[0], compare);
-    lw_figures_note("spool.receive_1000_queued_time", few[ROUNDS / 2], "us of processor/msg");
-    lw_figures_print(figures, "spool.receive_1000000_to_1000_time", ratios[ROUNDS / 2], "ratio",
-                     GOAL, ratios[ROUNDS / 4] <= GOAL ? 1e9 : GOAL, true);
+    lw_figures_note("spool.receive_1000_queued_time", lw_figures_sort(few, ROUNDS).median,
+                    "us of processor/msg");
+    double ratio = lw_figures_sort(ratios, ROUNDS).median;
+    lw_figures_print(figures, "spool.receive_1000000_to_1000_time", ratio, "ratio", GOAL,
+                     ratios[ROUNDS / 4] <= GOAL ? 1e9 : GOAL, true);
 }
 
 void
