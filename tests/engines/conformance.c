@@ -62,18 +62,6 @@ verdict_reason_delay_and_code_are_carried(void **state)
     world_destroy(world);
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_non_null(delivery->outcome);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    assert_true(delivery->outcome->outputs[0].is_reply);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 static void
 replies_are_carried_and_null_is_not_empty(void **state)
 {
@@ -81,15 +69,15 @@ replies_are_carried_and_null_is_not_empty(void **state)
     struct lw_delivery *text = world_run(world, "reply confirmed \xc3\xa4");
     struct lw_delivery *none = world_run(world, "ok");
     world_wait_results(world, 2);
-    assert_true(lw_bytes_is_equal(reply_of(text), lw_bytes_of("confirmed \xc3\xa4")));
+    assert_true(lw_bytes_is_equal(world_reply_of(text), lw_bytes_of("confirmed \xc3\xa4")));
     assert_true(!none->outcome || none->outcome->output_count == 0);
     if (!KIT(state)->is_plain) {
         struct lw_delivery *empty = world_run(world, "reply ");
         struct lw_delivery *null = world_run(world, "reply-null");
         world_wait_results(world, 4);
-        assert_non_null(reply_of(empty).data);
-        assert_int_equal(reply_of(empty).size, 0);
-        assert_null(reply_of(null).data);
+        assert_non_null(world_reply_of(empty).data);
+        assert_int_equal(world_reply_of(empty).size, 0);
+        assert_null(world_reply_of(null).data);
     }
     world_destroy(world);
 }
@@ -109,10 +97,10 @@ payloads_reach_the_handler_bit_for_bit(void **state)
         assert_true(world_submit(world, all[i]));
     }
     world_wait_results(world, 3);
-    assert_true(lw_bytes_is_equal(reply_of(delivery), value));
+    assert_true(lw_bytes_is_equal(world_reply_of(delivery), value));
     if (!KIT(state)->is_plain) {
-        assert_null(reply_of(null).data);
-        assert_non_null(reply_of(empty).data);
+        assert_null(world_reply_of(null).data);
+        assert_non_null(world_reply_of(empty).data);
     }
     world_destroy(world);
 }

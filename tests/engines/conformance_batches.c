@@ -49,18 +49,6 @@ conformance_run_task(struct world *world, const char *const *texts, size_t count
     return first;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_int_equal(delivery->verdict, LW_OK);
-    assert_non_null(delivery->outcome);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 /* Two are on their way at once, where the engine has room for it. */
 static void
 each_member_of_each_batch_gets_what_was_said_of_it(void **state)
@@ -77,12 +65,13 @@ each_member_of_each_batch_gets_what_was_said_of_it(void **state)
         const struct lw_delivery *third = first->task_next->task_next;
         assert_true(first->is_each);
         assert_int_equal(first->task_answers, first->task_count);
-        assert_true(lw_bytes_is_equal(reply_of(first), lw_bytes_of(texts[0] + 6)));
+        assert_true(lw_bytes_is_equal(world_reply_of(first), lw_bytes_of(texts[0] + 6)));
         assert_int_equal(first->task_next->verdict, LW_OK);
         assert_int_equal(third->verdict, LW_DEAD);
         assert_string_equal(lw_delivery_reason(third), "bad");
         if (third->task_next) {
-            assert_true(lw_bytes_is_equal(reply_of(third->task_next), lw_bytes_of("last")));
+            assert_true(
+                lw_bytes_is_equal(world_reply_of(third->task_next), lw_bytes_of("last")));
         }
     }
     world_destroy(world);

@@ -85,22 +85,10 @@ member_of(struct lw_delivery *first, size_t i)
     return first;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_int_equal(delivery->verdict, LW_OK);
-    assert_non_null(delivery->outcome);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 static bool
 says(const struct lw_delivery *delivery, const char *text)
 {
-    struct lw_bytes reply = reply_of(delivery);
+    struct lw_bytes reply = world_reply_of(delivery);
     return memmem(reply.data, reply.size, text, strlen(text)) != NULL;
 }
 
@@ -121,7 +109,7 @@ each_member_gets_what_was_said_of_it(void **state)
         assert_int_equal(first->verdict, LW_OK);
         assert_true(says(member_of(first, 1), "4"));
         assert_int_equal(member_of(first, 2)->verdict, LW_ERROR);
-        assert_int_equal(strtol(reply_of(member_of(first, 3)).data, NULL, 10),
+        assert_int_equal(strtol(world_reply_of(member_of(first, 3)).data, NULL, 10),
                          processes_pid(world, 0));
     }
     world_destroy(world);
@@ -171,7 +159,7 @@ a_batch_larger_than_the_ring_goes_beside_it(void **state)
     submit(world, first);
     world_wait_results(world, 1);
     for (size_t i = 0; i < MEMBERS; i++) {
-        assert_int_equal(strtoul(reply_of(member_of(first, i)).data, NULL, 10),
+        assert_int_equal(strtoul(world_reply_of(member_of(first, i)).data, NULL, 10),
                          sizeof value - i);
     }
     assert_int_equal(processes_figures(world).items, 1);
@@ -187,10 +175,10 @@ answers_larger_than_the_ring_come_beside_it(void **state)
     (void)state;
     struct lw_delivery *first = run_task(world, texts, 5);
     world_wait_results(world, 1);
-    assert_int_equal(reply_of(first).size, 100000);
-    assert_int_equal(reply_of(member_of(first, 2)).size, 30000);
-    assert_int_equal(reply_of(member_of(first, 3)).size, 20000);
-    assert_int_equal(reply_of(member_of(first, 4)).size, 200000);
+    assert_int_equal(world_reply_of(first).size, 100000);
+    assert_int_equal(world_reply_of(member_of(first, 2)).size, 30000);
+    assert_int_equal(world_reply_of(member_of(first, 3)).size, 20000);
+    assert_int_equal(world_reply_of(member_of(first, 4)).size, 200000);
     world_destroy(world);
 }
 

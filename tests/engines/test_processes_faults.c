@@ -31,18 +31,6 @@ has_expected_room(struct world *world)
     return world->engine->room >= world->expected_room;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_int_equal(delivery->verdict, LW_OK);
-    assert_non_null(delivery->outcome);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 /* -- Crashes ------------------------------------------------------------------------------------- */
 
 static void
@@ -238,7 +226,7 @@ messages_of_every_size_come_through_in_memory_of_their_own_or_not(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         char text[32];
         (void)snprintf(text, sizeof text, "%zu", sizes[i]);
-        assert_true(lw_text_is_equal(reply_of(&world->deliveries[i]), text));
+        assert_true(lw_text_is_equal(world_reply_of(&world->deliveries[i]), text));
     }
     assert_true(processes_figures(world).items >= 6);
     world_destroy(world);
@@ -288,13 +276,13 @@ replies_of_every_size_come_back(void **state)
     struct lw_delivery *none = world_run(world, "big 5000000");
     struct lw_delivery *last = world_run(world, "big 0");
     world_wait_results(world, 5);
-    assert_int_equal(reply_of(small).size, 15000);
-    assert_int_equal(reply_of(middle).size, 40000);
-    assert_int_equal(reply_of(large).size, 3000000);
-    assert_int_equal(((const char *)reply_of(large).data)[2999999], 'b');
+    assert_int_equal(world_reply_of(small).size, 15000);
+    assert_int_equal(world_reply_of(middle).size, 40000);
+    assert_int_equal(world_reply_of(large).size, 3000000);
+    assert_int_equal(((const char *)world_reply_of(large).data)[2999999], 'b');
     assert_int_equal(none->verdict, LW_DEAD);
     assert_non_null(strstr(lw_delivery_reason(none), "`item_max`"));
-    assert_int_equal(reply_of(last).size, 0);
+    assert_int_equal(world_reply_of(last).size, 0);
     world_destroy(world);
 }
 

@@ -15,22 +15,11 @@
 #include "base/clock.h"
 #include "tests/engines/processes_world.h"
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_int_equal(delivery->verdict, LW_OK);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 static long
 number_of(const struct lw_delivery *delivery)
 {
     char text[32] = "";
-    struct lw_bytes reply = reply_of(delivery);
+    struct lw_bytes reply = world_reply_of(delivery);
     assert_true(reply.size < sizeof text);
     memcpy(text, reply.data, reply.size);
     return strtol(text, NULL, 10);
@@ -57,12 +46,12 @@ a_handler_sees_all_of_its_message_in_its_process(void **state)
     assert_true(world_submit(world, again));
     world_wait_results(world, 2);
     assert_true(lw_text_is_equal(
-        reply_of(plain),
+        world_reply_of(plain),
         "id=main/orders/3/0 topic=orders partition=3 offset=0 subscription=group pipeline=pipe "
         "key=k h= timestamp=1111 event=2222 attempt=1 retries=0 redeliveries=0 deadline=1 "
         "dispatcher=0"));
     assert_true(lw_text_is_equal(
-        reply_of(again),
+        world_reply_of(again),
         "id=main/orders/3/1 topic=orders partition=3 offset=1 subscription=group pipeline=pipe "
         "key=k h=1 timestamp=1111 event=2222 attempt=2 retries=4 redeliveries=4 deadline=1 "
         "dispatcher=0"));

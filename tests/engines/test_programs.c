@@ -51,15 +51,6 @@ open_world(const char *how)
     return world;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, NULL);
-    return view.value;
-}
-
 /* Runs one message and gives its reply as text, valid until the world ends. */
 static const char *
 ask(struct world *world, const char *text)
@@ -427,7 +418,7 @@ the_handler_that_works_on_several_at_once_works(void **state)
     struct lw_delivery *busy = world_run(world, "{\"id\": 8, \"busy\": true}");
     struct lw_delivery *dead = world_run(world, "not json");
     world_wait_results(world, 3);
-    assert_true(lw_text_is_equal(reply_of(good), "{\"confirmed\": 7}"));
+    assert_true(lw_text_is_equal(world_reply_of(good), "{\"confirmed\": 7}"));
     assert_int_equal(busy->verdict, LW_RETRY);
     assert_int_equal(busy->outcome->delay_ms, 2000);
     assert_int_equal(dead->verdict, LW_DEAD);

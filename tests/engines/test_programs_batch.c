@@ -49,16 +49,6 @@ run_task(struct world *world, const char *const *texts, size_t count)
     return first;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    struct lw_header headers[1];
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, headers);
-    return view.value;
-}
-
 static void
 each_message_has_its_own_result(void **state)
 {
@@ -73,10 +63,10 @@ each_message_has_its_own_result(void **state)
         assert_true(first->is_each);
         assert_int_equal(first->task_answers, 4);
         assert_int_equal(first->verdict, LW_OK);
-        assert_true(lw_bytes_is_equal(reply_of(second), lw_bytes_of("first \xc3\xa4")));
+        assert_true(lw_bytes_is_equal(world_reply_of(second), lw_bytes_of("first \xc3\xa4")));
         assert_int_equal(third->verdict, LW_DEAD);
         assert_string_equal(lw_delivery_reason(third), "bad");
-        assert_true(lw_bytes_is_equal(reply_of(third->task_next), lw_bytes_of("2nd")));
+        assert_true(lw_bytes_is_equal(world_reply_of(third->task_next), lw_bytes_of("2nd")));
     }
     world_destroy(world);
 }

@@ -50,16 +50,6 @@ run_one(struct world *world, const char *text)
     return delivery;
 }
 
-static struct lw_bytes
-reply_of(const struct lw_delivery *delivery)
-{
-    struct lw_output view;
-    assert_non_null(delivery->outcome);
-    assert_int_equal(delivery->outcome->output_count, 1);
-    lw_outcome_view(delivery->outcome, 0, &view, NULL);
-    return view.value;
-}
-
 /* -- What goes through -------------------------------------------------------------------------- */
 
 static void
@@ -67,7 +57,7 @@ lengths_stand_in_place_of_key_and_value(void **state)
 {
     struct world *world = open_world("obey.py", NULL, 1);
     (void)state;
-    struct lw_bytes reply = reply_of(run_one(world, "show"));
+    struct lw_bytes reply = world_reply_of(run_one(world, "show"));
     json_t *seen = json_loadb(reply.data, reply.size, 0, NULL);
     assert_non_null(seen);
     assert_int_equal(json_integer_value(json_object_get(seen, "key_len")), 1);
@@ -78,7 +68,8 @@ lengths_stand_in_place_of_key_and_value(void **state)
     assert_string_equal(json_string_value(json_object_get(seen, "message_id")),
                         "main/orders/3/0");
     json_decref(seen);
-    assert_true(lw_text_is_equal(reply_of(run_one(world, "env LANEWAY_PROTOCOL")), "frames"));
+    assert_true(
+        lw_text_is_equal(world_reply_of(run_one(world, "env LANEWAY_PROTOCOL")), "frames"));
     world_destroy(world);
 }
 
@@ -104,7 +95,7 @@ bytes_of_every_size_go_there_and_back(void **state)
     world_wait_results(world, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         struct lw_bytes expected = { bytes, sizes[i] };
-        assert_true(lw_bytes_is_equal(reply_of(&world->deliveries[i]), expected));
+        assert_true(lw_bytes_is_equal(world_reply_of(&world->deliveries[i]), expected));
     }
     assert_int_equal(world->engine->restarts, 0);
     free(bytes);
@@ -129,7 +120,7 @@ bytes_may_move_while_they_are_written(void **state)
     delivery->message.value.data = bytes;
     memset(old, '!', SIZE);
     world_wait_results(world, 1);
-    assert_true(lw_bytes_is_equal(reply_of(delivery), (struct lw_bytes){ bytes, SIZE }));
+    assert_true(lw_bytes_is_equal(world_reply_of(delivery), (struct lw_bytes){ bytes, SIZE }));
     delivery->message.value.data = old; /* the world frees it */
     free(bytes);
     world_destroy(world);
@@ -149,7 +140,7 @@ one_that_answers_before_it_reads_gets_the_rest_all_the_same(void **state)
     assert_true(world_submit(world, delivery));
     world_wait_results(world, 1);
     memset((char *)(uintptr_t)delivery->message.value.data, '!', SIZE);
-    assert_true(lw_text_is_equal(reply_of(run_one(world, "sum")), "2097152 e"));
+    assert_true(lw_text_is_equal(world_reply_of(run_one(world, "sum")), "2097152 e"));
     assert_int_equal(world->engine->restarts, 0);
     free(bytes);
     world_destroy(world);

@@ -40,11 +40,8 @@ static const char *
 reply_of(const struct lw_delivery *delivery)
 {
     static char text[256];
-    struct lw_output view;
-    assert_int_equal(delivery->verdict, LW_OK);
-    lw_outcome_view(delivery->outcome, 0, &view, NULL);
-    (void)snprintf(text, sizeof text, "%.*s", (int)view.value.size,
-                   (const char *)view.value.data);
+    struct lw_bytes reply = world_reply_of(delivery);
+    (void)snprintf(text, sizeof text, "%.*s", (int)reply.size, (const char *)reply.data);
     return text;
 }
 

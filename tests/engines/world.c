@@ -247,6 +247,19 @@ world_run(struct world *world, const char *text)
     return delivery;
 }
 
+struct lw_bytes
+world_reply_of(const struct lw_delivery *delivery)
+{
+    struct lw_output view;
+    struct lw_header headers[1];
+    assert_int_equal(delivery->verdict, LW_OK);
+    assert_non_null(delivery->outcome);
+    assert_int_equal(delivery->outcome->output_count, 1);
+    assert_true(delivery->outcome->outputs[0].is_reply);
+    lw_outcome_view(delivery->outcome, 0, &view, headers);
+    return view.value;
+}
+
 bool
 world_has_logged(const struct world *world, const char *text)
 {

@@ -54,6 +54,8 @@ void world_wait(struct world *world, bool (*fn)(struct world *world));
 void world_turn(struct world *world, int64_t at_most_ms);
 /* Turns the loop for a time. */
 void world_spend(struct world *world, int64_t ms);
+/* The one output of a delivery that went well: its reply. Dies with the delivery's outcome. */
+struct lw_bytes world_reply_of(const struct lw_delivery *delivery);
 bool world_has_logged(const struct world *world, const char *text);
 bool world_engine_is_stopped(struct world *world);
 bool world_engine_has_room(struct world *world);
