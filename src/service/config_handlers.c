@@ -245,7 +245,8 @@ check_lanes(struct lw_config_build *build, const struct lw_config_handler *handl
     }
     struct lw_diagnostic *item = lw_diagnostics_add(
         build->diagnostics, LW_SEVERITY_ERROR, "E0320", lw_node_name_place(batch),
-        "the lanes of handlers.%s are pinned, and a batch of several keys has no one",
+        "the lanes of handlers.%s are pinned, and a batch of several keys belongs to no single "
+        "worker",
         handler->name);
     lw_diagnostic_show(item, lw_node_name_place(lanes));
     lw_diagnostic_help(item, "use \"batch: {keys: one}\", or \"lanes: shared\"");

@@ -247,9 +247,10 @@ check_batch(const char *name, const struct lw_subscription_options *options,
     bool is_told = options->program && options->protocol != LW_PROTOCOL_ONCE;
     if (batch->size > 1 && options->engine == LW_ENGINE_PROCESSES &&
         options->processes.pins_lanes && batch->keys == LW_BATCH_KEYS_MANY) {
-        return refuse_batch(name,
-                            "its lanes are pinned, and a batch of several keys has no one",
-                            "use \"batch: {keys: one}\", or \"lanes: shared\"", ret_error);
+        return refuse_batch(
+            name,
+            "its lanes are pinned, and a batch of several keys belongs to no single worker",
+            "use \"batch: {keys: one}\", or \"lanes: shared\"", ret_error);
     }
     bool is_function = options->handler_batch || options->handler_batch_async;
     if (batch->size == 1 || is_function || options->http || options->plugin || is_told) {

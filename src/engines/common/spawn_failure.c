@@ -33,8 +33,7 @@ lw_spawn_failure_help(int code)
         return "shared memory is full: lower \"workers\" or \"processes.ring\"";
     case EFBIG:
         return "the limit of file sizes holds for shared memory, too: ulimit -f, LimitFSIZE= "
-               "of a "
-               "unit";
+               "of a unit";
     case E2BIG:
         return "its arguments and its environment are too large together";
     default:
@@ -73,8 +72,7 @@ lw_spawn_failure_program(const char *program, const char *directory, int code, c
     }
     if (code == ENOEXEC) {
         return "it is neither a program for this machine nor a script whose first line is #! "
-               "and "
-               "the path of one";
+               "and the path of one";
     }
     if (code == ENOENT && strchr(program, '/') && access(path, F_OK) == 0) {
         return "the file is there, but what its first line (#!) or its loader names is not";
